@@ -25,6 +25,12 @@ _STOPPED = (
     "`systemctl status haproxy` on it says why; `sudo systemctl start haproxy` starts "
     "it. If it does not start, heal its VNFC before that of any node."
 )
+# The script of a new package may render it otherwise.
+_OTHER = (
+    "After a change of package the next scale or heal of a node renders haproxy.cfg "
+    "again, and does not interrupt connections. Otherwise `sudo systemctl reload "
+    "haproxy` on it, if haproxy.cfg was not edited."
+)
 _FIRST = (
     "First mend the load balancer, through which the nodes reach the API; then compare "
     "again."
@@ -112,8 +118,7 @@ def _faults(status: BalancerStatus, wanted: LoadBalancer) -> Iterator[Finding]:
     if not status.active:
         yield Finding("HAProxy does not run", _STOPPED, Heal.VNFC)
     elif not status.current:
-        remedy = "`sudo systemctl reload haproxy` on it, if haproxy.cfg was not edited."
-        yield Finding("HAProxy runs with another configuration than recorded", remedy)
+        yield Finding("HAProxy runs with another configuration than recorded", _OTHER)
     if not status.enabled:
         remedy = "`sudo systemctl enable haproxy` on it."
         yield Finding("HAProxy does not start with the VM", remedy)

@@ -243,7 +243,7 @@ TABLE = [
         BALANCER,
         "VM   APIat6443 our-vim",
         "HAProxy runs with another configuration than recorded",
-        "systemctl reload haproxy",
+        "next scale or heal of a node renders haproxy.cfg again",
     ),
     (
         status_spoilers.balancer_not_enabled,

@@ -23,6 +23,7 @@ echo "$*" >>calls
 case $1 in
     is-active) [[ -e pid ]] && kill -0 "$(<pid)" ;;
     enable)
+        rm -f started
         "$LB_HAPROXY" -W -p "$PWD/started" -f "$LB_HAPROXY_CFG" 2>>log &
         echo $! >pid
         until [[ -s started ]]; do kill -0 $! && sleep 0.05 || exit; done ;;
@@ -50,8 +51,18 @@ class Live(Sandbox):
 
     def do_reload(self) -> None:
         """Have HAProxy take the file that is in place."""
-        reload = [self.environment["LB_SYSTEMCTL"], "reload"]
-        subprocess.run(reload, env=self.environment, check=True, timeout=60)
+        assert self._systemctl("reload") == 0
+
+    def start_service(self) -> bool:
+        """Start HAProxy with the file that is in place; whether it runs then."""
+        return self._systemctl("enable") == 0
+
+    def _systemctl(self, verb: str) -> int:
+        asked = [self.environment["LB_SYSTEMCTL"], verb]
+        done = subprocess.run(
+            asked, env=self.environment, capture_output=True, timeout=60
+        )
+        return done.returncode
 
     def stop(self) -> None:
         pid_file = self.directory / "pid"

@@ -8,6 +8,7 @@ import socket
 import socketserver
 import ssl
 import struct
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -263,22 +264,65 @@ def test_a_connection_that_is_half_closed_may_still_answer(
                 assert answer.read() == b"x0x1x2x3x4x5"
 
 
-def test_the_former_releases_configuration_is_replaced_under_a_connection(
-    live: Live, service: int
-) -> None:
-    """As it was rendered before frontends had names of their own."""
-    newest = "-newest" in live.haproxy
+def version_of(haproxy: str) -> tuple[int, ...]:
+    """Major and minor number."""
+    said = subprocess.check_output([haproxy, "-v"], text=True, timeout=60)
+    return tuple(map(int, said.split()[2].split(".")[:2]))
+
+
+@pytest.fixture
+def former(live: Live, service: int) -> bool:
+    """haproxy.cfg as it was before frontends had names of their own.
+
+    :return: whether this HAProxy takes it; 3.3 and later refuse it.
+    """
     text = live.config.read_text().replace("frontend clients-of-", "frontend ")
     former = "".join(line for line in text.splitlines(True) if "client-fin" not in line)
     live.config.write_text(former.replace("server-fin", "queue"))
-    if not newest:  # which would not have taken it
-        live.do_reload()
-    with connect(service) as connection:
-        assert say(connection, "before") == "127.0.0.2 before"
+    check = [live.haproxy, "-c", "-f", str(live.config)]
+    done = subprocess.run(check, capture_output=True, text=True, timeout=60)
+    is_taken = version_of(live.haproxy) < (3, 3)
+    assert (done.returncode == 0) is is_taken, done.stderr
+    return is_taken
+
+
+def test_the_former_releases_configuration_is_replaced(
+    live: Live, service: int, former: bool
+) -> None:
+    with contextlib.ExitStack() as stack:
+        if former:
+            live.do_reload()
+            connection = stack.enter_context(connect(service))
+            assert say(connection, "before") == "127.0.0.2 before"
+        else:
+            # The VM has booted again since its HAProxy is that new.
+            live.stop()
+            assert not live.start_service()
+            assert not live.report().active
         assert live.do("add-worker", "w-2=127.0.0.3") == "changed"
-        assert say(connection, "after") == "127.0.0.2 after"
+        if former:
+            assert say(connection, "after") == "127.0.0.2 after"
         assert workers_behind(service) == {"127.0.0.2", "127.0.0.3"}
+    status = live.report()
+    assert (status.active, status.current) == (True, True)
+    assert "frontend clients-of-service-cnf\n" in live.config.read_text()
+
+
+@pytest.mark.parametrize(
+    ("verb", "change"),
+    [
+        ("add-worker", ("w-1=127.0.0.2",)),
+        ("remove-worker", ("none",)),
+        ("unexpose", ("none",)),
+    ],
+)
+def test_a_verb_that_changes_nothing_replaces_it_too(
+    live: Live, service: int, former: bool, verb: str, change: tuple[str, ...]
+) -> None:
+    """As the remedy of `cluster check` says of another configuration."""
+    assert live.do(verb, *change) == "changed"
     assert live.report().current
+    assert live.do(verb, *change) == "unchanged"
     assert "frontend clients-of-service-cnf\n" in live.config.read_text()
 
 
