@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which address a port gets: the pools of the lab's networks, without any I/O."""
 
+import contextlib
 import ipaddress
+import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -102,7 +104,12 @@ def find_pool(records: Records, network: str, subnet: str | None = None) -> Pool
 
 
 def external_pool(reference: str = EXTERNAL) -> Pool:
-    """The pool of the external network, which every foreign reference means."""
+    """The pool of the external network, which every foreign reference means.
+
+    Ports show its id in Neutron's spelling, whatever a request has.
+    """
+    with contextlib.suppress(ValueError):
+        reference = str(uuid.UUID(reference))
     cidr = ipaddress.IPv4Network(EXTERNAL_CIDR)
     first = ipaddress.IPv4Address(FIRST_EXTERNAL_ADDRESS)
     return Pool(

@@ -15,6 +15,7 @@ import yaml
 
 from lab.patience import Patience
 from tests.helpers.backends import free_ports
+from tests.helpers.tool_warnings import warnings_in
 from tests.tree import ROOT
 
 MONITORING = ROOT / "samples" / "v2" / "monitoring"
@@ -102,6 +103,8 @@ def alertmanager(place: Path, tacker: str) -> Iterator[Alertmanager]:
                 if process.poll() is not None or patience.is_over():
                     raise RuntimeError(log.read_text())
                 time.sleep(0.1)
+            unexpected = warnings_in(log.read_text())
+            assert not unexpected, unexpected
             yield made
         finally:
             process.terminate()

@@ -15,6 +15,7 @@ from typing import Any
 
 from lab.kubeapi.server import Server
 from lab.kubeapi.settings import Settings
+from tests.helpers.tool_warnings import warnings_in
 
 ADMIN_TOKEN = "an-admin-token"
 QUICK = Settings(node_grace=10.0, start_delay=0.0, stop_delay=0.1)
@@ -95,8 +96,12 @@ class Kube:
         stdin: str = "",
         check: bool = True,
         token: str = ADMIN_TOKEN,
+        expected_warning: str = "",
     ) -> subprocess.CompletedProcess[str]:
-        """Run the real kubectl; its warnings on stderr are no failure."""
+        """Run the real kubectl.
+
+        :param expected_warning: part of one that it may print.
+        """
         access = ("--server", self.url, "--certificate-authority", self.certificate)
         done = subprocess.run(
             [KUBECTL or "kubectl", *access, "--token", token, *arguments],
@@ -108,6 +113,9 @@ class Kube:
         )
         if check:
             assert done.returncode == 0, done.stderr
+        expected = [expected_warning] if expected_warning else []
+        unexpected = warnings_in(done.stderr, *expected)
+        assert not unexpected, unexpected
         return done
 
     def apply(self, *manifests: dict[str, Any]) -> str:

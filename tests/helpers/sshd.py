@@ -3,7 +3,8 @@
 
 It needs no root and no port of its own choosing: commands run as the caller with bash,
 their home is a temporary directory, SFTP works on the local file system. Faults are
-methods: refuse connections, drop sessions, never answer.
+methods: refuse connections, drop sessions, never answer. A warning of kubectl, Helm or
+another program fails the test, if it is not among those that the test expects.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
+from tests.helpers.tool_warnings import warnings_in
 
 USER = "ansible"
 PASSWORD = "s3cret-p4ss w0rd"
@@ -63,6 +65,8 @@ class Sshd:
         self.forwarded: list[tuple[str, int]] = []
         self.hosts: dict[str, int] = {}  # names only it knows, by their ports here
         self.holds_tunnels = 0.0  # seconds for which it answers nothing
+        self.expected_warnings: list[str] = []  # parts of the lines
+        self._stderr: list[bytearray] = []  # of each command
         self._transports: list[paramiko.Transport] = []
         self._targets: list[socket.socket] = []
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -111,6 +115,7 @@ class Sshd:
         self._socket.close()
 
     def close(self) -> None:
+        """Stop, and see what the commands have warned of."""
         self.stop_listening()
         self.drop()
         for process in self._processes:
@@ -118,6 +123,9 @@ class Sshd:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        said = b"".join(self._stderr).decode(errors="replace")
+        unexpected = warnings_in(said, *self.expected_warnings)
+        assert not unexpected, unexpected
 
     def environment(self) -> dict[str, str]:
         return {
@@ -173,12 +181,17 @@ class Sshd:
             start_new_session=True,
         )
         self._processes.append(process)
+        said = bytearray()
+        self._stderr.append(said)
+
+        def warn(chunk: bytes) -> None:
+            said.extend(chunk)
+            channel.sendall_stderr(chunk)
+
         channel.sendall(self.greeting)
         streams = (
             threading.Thread(target=pump, args=(process.stdout, channel.sendall)),
-            threading.Thread(
-                target=pump, args=(process.stderr, channel.sendall_stderr)
-            ),
+            threading.Thread(target=pump, args=(process.stderr, warn)),
         )
         feeder = threading.Thread(target=feed, args=(channel, process.stdin))
         for thread in (*streams, feeder):

@@ -15,6 +15,7 @@ from lab.cloud.hosts import Host
 from lab.patience import Patience
 from lab.tacker_api import Tacker
 from tacker_k8s_mgmt.kubespray import inventory
+from tests.helpers.tool_warnings import warnings_in
 
 if TYPE_CHECKING:
     from tests.integration.laboratory import Lab
@@ -217,7 +218,25 @@ class Cluster:
         """Wait for a state of the last operation; its error text."""
         self._lab.tacker.wait(self._operation, expect)
         self._seen |= set(self.servers())
+        if expect == "COMPLETED":
+            assert not (found := self.warnings()), found
         return self.error()
+
+    def warnings(self) -> list[str]:
+        """Those in the log of the newest playbook run."""
+        newest = f"$(ls -d {self.directory}/runs/[0-9]*/ | tail -n 1)log"
+        log = self._lab.ansible(f'(cat "{newest}") 2>/dev/null; true')
+        return warnings_in(log)
+
+    def warnings_of_sudo(self) -> list[str]:
+        """What sudo on the VMs warns of, of its settings and of the host's name."""
+        found: list[str] = []
+        for host in self.hosts():
+            # One that a test has stopped says nothing.
+            with contextlib.suppress(RuntimeError):
+                said = client.on_host(host.id, "sh", "-c", "sudo -n true 2>&1; true")
+                found += said.splitlines()
+        return found
 
     def error(self) -> str:
         """The error text of the last operation."""

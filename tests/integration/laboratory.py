@@ -98,6 +98,7 @@ class Lab:
             self._log_in_secretly(cluster.parameters)
         try:
             yield cluster
+            assert not (found := cluster.warnings_of_sudo()), found
         finally:
             self._clean(cluster)
 

@@ -37,10 +37,15 @@ def faulty(body: dict[str, Any], **fault: Any) -> dict[str, Any]:
     return {**body, "additionalParams": body.get("additionalParams", {}) | given}
 
 
-def body_v2() -> dict[str, Any]:
-    """The same request for the v2 API."""
+def body_v2(capitals: bool = False) -> dict[str, Any]:
+    """The same request for the v2 API.
+
+    :param capitals: write the network's id in capitals, as Neutron does not.
+    """
     links = copy.deepcopy(BODY["extVirtualLinks"])
     for link in links:
+        if capitals:
+            link["resourceId"] = link["resourceId"].upper()
         for cp in link["extCps"]:
             cp["cpConfig"] = {cp["cpdId"]: cp["cpConfig"][0]}
     return {**sample("change-ext-conn.json"), "extVirtualLinks": links}
@@ -206,7 +211,9 @@ class TestV2:
     ):
         outer, keys = moving.outer(), moving.keys()
         # The hosts count: it was the first time in the operation before.
-        guide.writes("change-ext-conn.json", faulty(body_v2(), times=2))
+        body = body_v2(capitals=True)
+        assert network.EXTERNAL_ID not in json.dumps(body)
+        guide.writes("change-ext-conn.json", faulty(body, times=2))
         with cluster.by_command("FAILED_TEMP"):
             guide.does("v2 other network", VNF_INSTANCE_ID=cluster.id)
         assert "Initialise the control plane: no room" in cluster.error()

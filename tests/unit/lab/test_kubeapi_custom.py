@@ -89,8 +89,10 @@ def test_a_deprecated_version_comes_with_a_warning(kube):
         assert headers["Warning"] == (
             warned and f'299 - "{OLD} VolumeSnapshot is deprecated"'
         )
-    done = kube.kubectl("get", "volumesnapshots.v1beta1.snapshot.storage.k8s.io", "-A")
-    assert f"Warning: {OLD} VolumeSnapshot is deprecated" in done.stderr
+    warning = f"Warning: {OLD} VolumeSnapshot is deprecated"
+    asked = "volumesnapshots.v1beta1.snapshot.storage.k8s.io"
+    done = kube.kubectl("get", asked, "-A", expected_warning=warning)
+    assert warning in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -135,9 +137,10 @@ def test_default_roles_and_what_is_added_to_them(kube, role, verb, kind, allowed
     _, made, _ = kube.request("POST", path, {"spec": {}})
     token = made["status"]["token"]
     ask = ("auth", "can-i", verb, kind, "-n", "default")
-    wait_for(
-        lambda: (
-            (kube.kubectl(*ask, token=token, check=False).returncode == 0) is allowed
-        ),
-        20,
-    )
+    of_nodes = "resource 'nodes' is not namespace scoped"
+
+    def is_right() -> bool:
+        done = kube.kubectl(*ask, token=token, check=False, expected_warning=of_nodes)
+        return (done.returncode == 0) is allowed
+
+    wait_for(is_right, 20)

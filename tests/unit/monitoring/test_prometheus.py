@@ -6,6 +6,7 @@ import subprocess
 import pytest
 import yaml
 
+from tests.helpers.tool_warnings import warnings_in
 from tests.tree import ROOT
 
 SAMPLES = {
@@ -21,7 +22,11 @@ NAMES = sorted(SAMPLES)
 
 
 def tool(*argv):
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    # Debian's amtool has a URL of its own.
+    usual = "--config.file flag overrides the --alertmanager.url"
+    assert warnings_in(done.stdout + done.stderr, usual) == []
+    return done
 
 
 def rules(content):

@@ -223,6 +223,7 @@ class TestNamespace:
 
 
 def test_warnings_are_no_problems(cluster, site, caplog):
+    site.sshd.expected_warnings.append("example.org/v1 Rank is deprecated")
     made = bed.definition("ranks", "example.org", "Rank", scope="Cluster")
     made["spec"]["versions"][0]["deprecated"] = True
     site.kube.apply(made)

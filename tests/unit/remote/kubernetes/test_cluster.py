@@ -38,6 +38,7 @@ TOKEN = "eyJhbGciOi.token"
 @pytest.fixture
 def home(sshd):
     sshd.program("kubectl", FAKE_KUBECTL)
+    sshd.expected_warnings.append("deprecated")
     sshd.program("sudo", SUDO)
     data = {"token": encoded(TOKEN), "ca.crt": encoded(CA)}
     (sshd.home / "secret").write_text(json.dumps({"data": data}))
@@ -71,12 +72,13 @@ def node(name, conditions="", unschedulable="", labels="", taints="", info="", *
     return "\t".join((*about, labels, taints, addresses, conditions, info))
 
 
-def test_nodes_are_read_with_the_admins_credentials(cluster, home):
+def test_nodes_are_read_with_the_admins_credentials(cluster, home, sshd):
     info = {"kubeletVersion": "v1.33.1", "machineID": "m", "bootID": "b"}
     info = json.dumps(info)
     rows = (node("w2", status="True"), node("w1", status="True", info=info))
     (home / "nodes").write_text(nodes(*rows))
     (home / "stderr").write_text("Warning: something is old\n")
+    sshd.expected_warnings.append("something is old")
     found = cluster.nodes()
     assert [one.name for one in found] == ["w1", "w2"]
     assert found[0] == NodeObject(

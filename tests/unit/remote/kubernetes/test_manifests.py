@@ -10,6 +10,7 @@ from tacker_k8s_mgmt.model.manifest_objects import OWNER, title
 from tacker_k8s_mgmt.remote.kubernetes import manifests
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.manifests import MANAGED_BY, Manifests
+from tests.helpers.kubeapi import wait_for
 from tests.helpers.kubectl_server import needs_kubectl
 
 pytestmark = needs_kubectl
@@ -175,7 +176,7 @@ class TestOwned:
 class TestDelete:
     def test_they_and_theirs_are_gone(self, objects, site):
         objects.apply([NAMESPACE, deployment()], owner=APP, timeout=60)
-        site.run(deployment())
+        wait_for(site.all_run)
         objects.delete(objects.owned(APP).objects, timeout=60)
         assert not found(site, "/api/v1/namespaces/shop")
         assert not site.kube.get("/api/v1/pods")["items"]
