@@ -92,7 +92,7 @@ class HealStart:
         nodes = (*members.nodes, *members.returning)
         leaving = tuple(node for node in nodes if node.server_id in self._servers)
         staying = [node for node in nodes if node not in leaving]
-        refuse_rebuilt(state.machines, staying, seen)
+        refuse_rebuilt(state, staying, seen)
         planes = of_role(leaving, Role.CONTROL_PLANE)
         self._see_one_version(planes)
         leave.plane = self._guard.judge(planes, members, seen)

@@ -12,7 +12,6 @@ from tacker_k8s_mgmt.lifecycle.steps import load_balancer, rebuild
 from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.topology import membership
-from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG = logging.getLogger(__name__)
@@ -80,25 +79,32 @@ def compare(
 
 
 def refuse_rebuilt(
-    machines: Machines, staying: Sequence[Node], seen: NodeObjects
+    state: ClusterState, staying: Sequence[Node], seen: NodeObjects
 ) -> None:
     """Check that an update of the stack builds no node again that is to stay.
 
     Heat replaces with whatever update what is marked unhealthy, which a heal that was
-    given up, or an operator, has done. A worker that is not Ready loses nothing.
+    given up, or an operator, has done. A worker that is dead loses nothing; one that is
+    not Ready may run its pods, as all do without the load balancer.
 
     :raises UnsupportedOperation: it would.
     """
+    machines = state.machines
     rebuilt = machines.rebuilt_by_update()
     others = [
         node
         for node in staying
         if node.server_id in rebuilt
-        and (
-            node.role is Role.CONTROL_PLANE
-            or (node.name in seen and seen[node.name].ready)
-        )
+        and (node.role is Role.CONTROL_PLANE or node.name in seen)
     ]
+    silent = [
+        node
+        for node in others
+        if node.role is Role.WORKER and not seen[node.name].ready
+    ]
+    if silent:
+        dead = state.site.unusable(silent)
+        others = [node for node in others if node.name not in dead]
     if others:
         raise errors.UnsupportedOperation(
             detail=f"Heat would also build the VM of {names_of(others)} again, "
@@ -119,7 +125,7 @@ def see_none_rebuilt(deps: Dependencies) -> None:
     if deps.site.machines().rebuilt_by_update():
         state = ClusterState(deps)
         members, seen = compare(state)
-        refuse_rebuilt(state.machines, members.nodes, seen)
+        refuse_rebuilt(state, members.nodes, seen)
 
 
 def _note_absent(state: ClusterState, members: Membership) -> None:

@@ -358,6 +358,14 @@ class TestFailedMember:
         heal_start(failed, WORKER, OTHER)
         assert failed.members == [MASTER]
 
+    def test_worker_that_only_misses_the_load_balancer_is_not_dead(self, failed):
+        """All are NotReady then, and their pods run."""
+        failed.cluster_nodes = [
+            replace(node, ready=False) for node in failed.cluster_nodes
+        ]
+        text = refused(heal_start, failed, BALANCER)
+        assert f"Heat would also build the VM of {FIFTY_FIVE} again" in text
+
     def test_heal_of_another_while_it_is_dead(self, failed):
         failed.kill(OTHER)
         heal_start(failed, WORKER)
