@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import kubeapi
 from tests.integration.applications import (
     ENTRY,
     NOTES,
@@ -16,6 +17,7 @@ from tests.integration.applications import (
     want,
     workloads,
 )
+from tests.integration.cluster import eventually
 from tests.integration.cluster_checks import check, differences
 from tests.integration.conftest import ROOT, Cluster, Guide, Lab
 from tests.integration.v2 import LabV2
@@ -32,6 +34,16 @@ def wiki(**values: Any) -> dict[str, Any]:
         "values": values,
         "limits": {"rollout": 20},
     }
+
+
+SETTINGS = ("get", "configmap", "notes", "-n", "notes")
+
+
+def hold(cluster: Cluster, finalizers: str) -> None:
+    """Give the sample's ConfigMap finalizers."""
+    patch = f'{{"metadata":{{"finalizers":{finalizers}}}}}'
+    options = ("--type=merge", "-p", patch)
+    cluster.kubectl("patch", *SETTINGS[1:], *options)
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +107,32 @@ class TestApplications:
         cluster.heal()
         assert workloads(cluster, "notes") == NOTES
         assert is_exposed(cluster)
+
+    def test_asked_for_again_after_a_removal_that_was_cut_off(self, lab, cluster):
+        hold(cluster, '["example.org/slow"]')
+        cluster.begin_modification({ENTRY: "[]"})
+        deletion = "jsonpath={.metadata.deletionTimestamp}"
+        eventually(lambda: cluster.kubectl(*SETTINGS, "-o", deletion))
+        lab.kill_conductor()
+        cluster.cancel()
+        cluster.handle("fail", "FAILED")
+        hold(cluster, "null")
+        want(cluster, notes())
+        assert workloads(cluster, "notes") == NOTES
+        assert is_exposed(cluster)
+        assert "configmap/notes" in cluster.kubectl(*SETTINGS, "-o", "name")
+
+    def test_a_custom_resource_of_others_keeps_the_namespace(self, cluster):
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(kubeapi.definition()))
+        theirs = json.dumps(kubeapi.custom("theirs", "notes"))
+        eventually(lambda: "volumesnapshots" in cluster.kubectl("api-resources"))
+        cluster.kubectl("apply", "-f", "-", stdin=theirs)
+        want(cluster)
+        assert workloads(cluster, "notes") == set()
+        found = ("get", "volumesnapshots", "-n", "notes", "-o", "name")
+        assert "/theirs" in cluster.kubectl(*found)
+        cluster.kubectl("delete", "volumesnapshots", "theirs", "-n", "notes")
+        want(cluster, notes())
 
     def test_removal_leaves_nothing(self, cluster):
         want(cluster)

@@ -6,6 +6,7 @@ import pytest
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.workloads import Workloads
 from tests.helpers import kubeapi as bed
+from tests.helpers.applications import job
 from tests.helpers.kubectl_server import needs_kubectl
 
 pytestmark = needs_kubectl
@@ -34,3 +35,20 @@ def test_the_pods_of_a_workload_have_all_of_its_labels(site, workloads):
     assert "pod web-" in text
     assert "pod db-" not in text
     assert "pod other-" not in text
+
+
+def test_the_end_of_an_earlier_job_is_not_that_of_this_one(site, workloads):
+    seed = job("seed", "sh", "-c", "echo made")
+    seed["metadata"]["namespace"] = "default"
+    seed["spec"]["ttlSecondsAfterFinished"] = 0
+    site.kube.apply(seed)
+    bed.wait_for(lambda: not workloads.progress([seed]).pending)
+    assert not workloads.progress([seed]).failed
+    former = workloads.ended_jobs("default")
+    assert len(former) == 1
+    # The next one of that name is not made, or not ended, yet.
+    progress = workloads.progress([seed], former)
+    assert "no event tells how it ended" in progress.pending["Job default/seed"]
+    site.kube.apply(seed)
+    bed.wait_for(lambda: not workloads.progress([seed], former).pending)
+    assert len(workloads.ended_jobs("default")) == 2
