@@ -58,16 +58,33 @@ class Charts(Protocol):
     ) -> str: ...
 
     def install(
-        self, chart: Chart, name: str, namespace: str, limit: float, hooks: int
+        self,
+        chart: Chart,
+        name: str,
+        namespace: str,
+        limit: float,
+        hooks: int,
+        *,
+        keep_volumes: bool,
     ) -> None: ...
 
     def rollback(
-        self, name: str, namespace: str, revision: int, limit: float
+        self,
+        name: str,
+        namespace: str,
+        revision: int,
+        limit: float,
+        *,
+        keep_volumes: bool,
     ) -> None: ...
 
-    def uninstall(self, name: str, namespace: str, limit: float) -> None: ...
+    def uninstall(
+        self, name: str, namespace: str, limit: float, *, keep_volumes: bool
+    ) -> None: ...
 
-    def recover(self, name: str, namespace: str) -> Collection[int]: ...
+    def recover(
+        self, name: str, namespace: str, *, keep_volumes: bool
+    ) -> Collection[int]: ...
 
     def state(self, name: str, namespace: str) -> str: ...
 

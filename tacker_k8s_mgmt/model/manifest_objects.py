@@ -30,10 +30,10 @@ _HOOK = "helm.sh/hook"
 _CONFIG = "tacker-k8s-mgmt/config"
 #: Of a Job: what it was made from, because a Job that is there cannot be changed.
 JOB_DIGEST = "tacker-k8s-mgmt/digest"
-
-
 #: Of Helm: ``keep`` has it leave the object when the release is removed.
 _POLICY = "helm.sh/resource-policy"
+#: The annotation of an object that Helm leaves.
+KEEP = {_POLICY: "keep"}
 
 
 @dataclass(frozen=True)

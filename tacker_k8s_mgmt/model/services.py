@@ -2,7 +2,7 @@
 """Services of a CNF, as far as their exposure needs them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_network
 from typing import Any
 
@@ -101,6 +101,29 @@ class Service:
             return not self.published
         found = (self.published, self.ingress, self.modes)
         return found == (address, (address,), (PROXY_MODE,))
+
+    def with_node_ports_of(self, present: "Service") -> "Service":
+        """A Service of a manifest, which keeps the node ports that it has already."""
+        known = {str(port): port.node_port for port in present.ports}
+        ports = (
+            replace(port, node_port=port.node_port or known.get(str(port)))
+            for port in self.ports
+        )
+        return replace(self, ports=tuple(ports))
+
+    @classmethod
+    def of_object(cls, one: Mapping[str, Any]) -> "Service | None":
+        """The Service that an object of a manifest is.
+
+        :returns: None if it is none, also if it is of another API of that kind, or not
+            valid: that the API server says.
+        """
+        if (one.get("apiVersion"), one.get("kind")) != ("v1", "Service"):
+            return None
+        try:
+            return cls.read(one)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return None
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> "Service":

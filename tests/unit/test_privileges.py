@@ -36,12 +36,23 @@ AS_ROOT = {
 }
 #: The verbs of kubectl.
 KUBECTL = {
-    *("api-resources", "apply", "config", "create", "delete", "drain", "get", "logs"),
-    *("patch", "rollout", "taint"),
+    *(
+        "api-resources",
+        "api-versions",
+        "apply",
+        "config",
+        "create",
+        "delete",
+        "drain",
+        "get",
+        "logs",
+    ),
+    *("patch", "replace", "rollout", "taint"),
 }
 #: The verbs of Helm.
 HELM = {
-    *("get", "history", "rollback", "status", "template", "uninstall", "upgrade"),
+    *("get", "history", "rollback", "show", "status", "template", "uninstall"),
+    "upgrade",
 }
 
 

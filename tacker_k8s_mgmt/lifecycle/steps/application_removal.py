@@ -44,7 +44,8 @@ def remove(host: Applications, record: Record) -> str:
     claims = of_kinds(record.leaving, CLAIM)
     hooks = manifest_objects.without(record.leaving, claims)
     if record.chart:
-        host.charts.uninstall(record.name, record.namespace, _LIMIT)
+        place, keep = (record.name, record.namespace), record.volumes == "keep"
+        host.charts.uninstall(*place, _LIMIT, keep_volumes=keep)
     gone = [one for one in (*hooks, *objects) if one["kind"] not in (CLAIM, NAMESPACE)]
     host.objects.delete(gone, _LIMIT)
     if record.volumes == "delete":

@@ -115,7 +115,8 @@ class Rollout:
         After that there may be nothing to go back to.
         """
         good = self._record.good
-        revisions = self._host.charts.recover(self._app.name, self._app.place)
+        place, keep = (self._app.name, self._app.place), self._app.volumes == "keep"
+        revisions = self._host.charts.recover(*place, keep_volumes=keep)
         if good and good.revision not in revisions:
             LOG.warning(
                 "Application %s: revision %d of its release is not there any more",
@@ -211,7 +212,8 @@ class Rollout:
         limit = float(app.limits.bootstrap)
         ended = host.workloads.ended_jobs(app.place)
         try:
-            host.charts.install(chart, app.name, app.place, limit, self._hooks())
+            release = (chart, app.name, app.place, limit, self._hooks())
+            host.charts.install(*release, keep_volumes=app.volumes == "keep")
         except (errors.CommandFailed, errors.CommandTimeout) as error:
             reason = str(error.fields.get("tail") or error)
             raise self._error(
@@ -339,7 +341,8 @@ class Rollout:
         self._apply(first, app.limits.configuration, _CONFIGURATION)
         if good.revision:
             limit = float(app.limits.bootstrap)
-            host.charts.rollback(app.name, app.place, good.revision, limit)
+            place, keep = (app.name, app.place), app.volumes == "keep"
+            host.charts.rollback(*place, good.revision, limit, keep_volumes=keep)
             released = application_objects.released(host, app.name, app.place)
             workloads = of_kinds(released, *ROLLED_OUT)
             self._wait(workloads, app.limits.rollout, _ROLLOUT)

@@ -27,7 +27,10 @@ from tacker_k8s_mgmt.lifecycle.steps.application_rollout import Rollout
 from tacker_k8s_mgmt.lifecycle.steps.application_sources import Sources, Wanted
 from tacker_k8s_mgmt.model import exposure, node_marks
 from tacker_k8s_mgmt.model.applications import Record
+from tacker_k8s_mgmt.model.exposure import Exposure
+from tacker_k8s_mgmt.model.manifest_objects import is_hook
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -168,21 +171,46 @@ class ApplicationChanges:
                 )
 
     def _ports(self) -> Iterator[str]:
-        """Ports of the load balancer that are in use already."""
-        if not load_balancer.exists(self._state):
-            return
+        """Services that cannot be exposed, and ports that are in use already."""
         for app in self._state.params.applications:
-            announced = ExposureParams(services=app.expose).announced(
-                exposure.of_application(app.name), app.place
-            )
-            if not announced:
+            if not app.expose:
                 continue
             try:
-                owner = exposure.of_application(app.name)
-                exposures.refuse_conflicts(self._state, owner, announced)
+                expected = self._expected(app)
+                if load_balancer.exists(self._state):
+                    owner = exposure.of_application(app.name)
+                    exposures.refuse_conflicts(self._state, owner, expected)
             except errors.ExposureError as error:
                 for problem in error.problems:
                     yield f"application {app.name}: {problem}"
+
+    def _expected(self, app: Application) -> tuple[Exposure, ...]:
+        """What it is to be exposed as, as far as that is known before it is there.
+
+        :raises ExposureError: a Service of its files cannot be exposed.
+        """
+        owner = exposure.of_application(app.name)
+        services = self._services(app)
+        names = {service.name for service in services}
+        known = tuple(one for one in app.expose if one.name in names)
+        others = tuple(one for one in app.expose if one.name not in names)
+        return (
+            *ExposureParams(services=known).exposures(owner, services),
+            *ExposureParams(services=others).announced(owner, app.place),
+        )
+
+    def _services(self, app: Application) -> list[Service]:
+        """The Services of its files; with node ports that they have in the cluster."""
+        wanted = self._wanted.get(app.name)
+        objects = wanted.objects if wanted else []
+        services = (Service.of_object(one) for one in objects if not is_hook(one))
+        found = {
+            one.name: one for one in services if one and one.namespace == app.place
+        }
+        for present in self._state.cluster().services(app.place) if found else ():
+            if one := found.get(present.name):
+                found[one.name] = one.with_node_ports_of(present)
+        return [*found.values()]
 
     def _unwanted(self) -> list[Record]:
         names = {app.name for app in self._state.params.applications}

@@ -7,6 +7,8 @@ standard input, because they may have secrets.
 Helm's ``--timeout`` is for each of its waits, not for the command. For each hook it
 waits up to three times: until a former one is deleted, until the hook has ended, and
 until it is deleted again; and once more for the release itself. A command gets as much.
+
+With ``keep_volumes`` the PersistentVolumeClaims of a chart stay, whatever Helm does.
 """
 
 import json
@@ -19,7 +21,9 @@ from tacker_k8s_mgmt.kubespray.node_files import ADMIN_CONFIG
 from tacker_k8s_mgmt.model import json_text, manifest_objects
 from tacker_k8s_mgmt.model.applications import Chart
 from tacker_k8s_mgmt.model.manifest_objects import Unusable
-from tacker_k8s_mgmt.remote.kubernetes.kubectl import NOT_UNDERSTOOD
+from tacker_k8s_mgmt.remote.kubernetes import chart_volumes
+from tacker_k8s_mgmt.remote.kubernetes.chart_volumes import ChartVolumes
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import NOT_UNDERSTOOD, KubeClient
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
 _SHORT = 120.0  # seconds for what does not wait
@@ -49,6 +53,7 @@ class Charts:
     def __init__(self, session: Session, server: str) -> None:
         self._session = session
         self._options = ("--kubeconfig", ADMIN_CONFIG, "--kube-apiserver", server)
+        self._volumes = ChartVolumes(KubeClient(session, server))
 
     def render(
         self,
@@ -84,13 +89,22 @@ class Charts:
             return self._run(command, _SHORT, chart.values)
 
     def install(
-        self, chart: Chart, name: str, namespace: str, limit: float, hooks: int
+        self,
+        chart: Chart,
+        name: str,
+        namespace: str,
+        limit: float,
+        hooks: int,
+        *,
+        keep_volumes: bool,
     ) -> None:
         """Install a release, or upgrade it, and wait for the chart's hooks.
 
         :param limit: seconds for each of Helm's waits.
         :param hooks: how many hooks Helm runs at most.
         """
+        if keep_volumes:
+            self._volumes.keep(self._part("manifest", name, namespace), namespace)
         with self._archive(chart) as path:
             command = ("upgrade", name, path, "--install", "--namespace", namespace)
             options = ("--values", "-", f"--history-max={_HISTORY}")
@@ -98,22 +112,38 @@ class Charts:
             wait = _longest(limit, hooks)
             self._run((*command, *options, timeout), wait, chart.values)
 
-    def rollback(self, name: str, namespace: str, revision: int, limit: float) -> None:
+    def rollback(
+        self,
+        name: str,
+        namespace: str,
+        revision: int,
+        limit: float,
+        *,
+        keep_volumes: bool,
+    ) -> None:
         """Go back to a revision of a release.
 
         :param limit: seconds for each of Helm's waits.
         """
+        if keep_volumes:
+            self._volumes.keep(self._part("manifest", name, namespace), namespace)
         where = ("--namespace", namespace)
         hooks = self._hooks(name, "rollback", *where, f"--revision={revision}")
         options = (*where, f"--timeout={limit:g}s")
         command = ("rollback", name, str(revision), *options)
         self._run(command, _longest(limit, hooks))
 
-    def uninstall(self, name: str, namespace: str, limit: float) -> None:
+    def uninstall(
+        self, name: str, namespace: str, limit: float, *, keep_volumes: bool
+    ) -> None:
         """Remove a release and its objects, and wait until they are gone.
 
         :param limit: seconds for each of Helm's waits.
+        :raises ClusterError: also if Helm would not leave the volumes; nothing was
+            removed.
         """
+        if keep_volumes:
+            self._keep_at_end(name, namespace)
         where = ("--namespace", namespace)
         hooks = self._hooks(name, "delete", *where)
         options = (
@@ -144,18 +174,32 @@ class Charts:
 
     def manifest(self, name: str, namespace: str) -> str:
         """Return the manifests of a release with its hooks; "" if there is none."""
-        where = ("--namespace", namespace)
-        texts = []
-        for part in ("manifest", "hooks"):
-            try:
-                texts.append(self._run(("get", part, name, *where), _SHORT))
-            except errors.CommandFailed as error:
-                if _GONE not in error.fields["tail"]:
-                    raise
-                return ""
-        return "\n---\n".join(texts)
+        texts = [self._part(part, name, namespace) for part in ("manifest", "hooks")]
+        return "\n---\n".join(filter(None, texts))
 
-    def recover(self, name: str, namespace: str) -> frozenset[int]:
+    def _part(self, part: str, name: str, namespace: str) -> str:
+        """``manifest`` or ``hooks`` of a release; "" if there is none."""
+        try:
+            return self._run(("get", part, name, "--namespace", namespace), _SHORT)
+        except errors.CommandFailed as error:
+            if _GONE not in error.fields["tail"]:
+                raise
+            return ""
+
+    def _keep_at_end(self, name: str, namespace: str) -> None:
+        place = (name, namespace)
+        self._volumes.keep_at_end(self._part("manifest", *place), *place)
+        if not chart_volumes.is_kept(self._part("manifest", *place)):
+            raise errors.ClusterError(
+                detail=f"Helm would delete volumes of the release {namespace}/{name}, "
+                "which are to be kept.",
+                hint="Nothing was removed. Annotate the chart's PersistentVolumeClaims "
+                "with `helm.sh/resource-policy: keep`, or let `volumes` be `delete`.",
+            )
+
+    def recover(
+        self, name: str, namespace: str, *, keep_volumes: bool
+    ) -> frozenset[int]:
         """End what an operation that was killed has left; Helm would wait for it.
 
         The end of a release that was being removed, or installed for the first time, is
@@ -165,7 +209,7 @@ class Charts:
         """
         state = self.state(name, namespace)
         if state in _ENDING:
-            self.uninstall(name, namespace, _SHORT)
+            self.uninstall(name, namespace, _SHORT, keep_volumes=keep_volumes)
             return frozenset()
         if not state:
             return frozenset()
@@ -176,7 +220,8 @@ class Charts:
             now = [one for one in good if one["status"] == "deployed"]
             revisions = [int(one["revision"]) for one in now or good or ended]
         if state.startswith(_PENDING) and revisions:
-            self.rollback(name, namespace, revisions[-1], _SHORT)
+            place = (name, namespace, revisions[-1], _SHORT)
+            self.rollback(*place, keep_volumes=keep_volumes)
         return frozenset(int(one["revision"]) for one in good)
 
     def state(self, name: str, namespace: str) -> str:

@@ -15,6 +15,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
 from tacker_k8s_mgmt.lifecycle.steps import application_removal
 from tacker_k8s_mgmt.model import applications
+from tacker_k8s_mgmt.remote.kubernetes.chart_volumes import ChartVolumes
 from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
 from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
 from tests.helpers import kubeapi as bed
@@ -315,13 +316,51 @@ class TestDaemonSets:
         assert "DaemonSet shop/agent: Waiting for daemon set" in text
 
 
-def test_a_service_without_node_ports_is_refused(cluster, site):
-    api = service("api", type="LoadBalancer", allocateLoadBalancerNodePorts=False)
-    cluster.package_content = files(**{"api.yaml": [deployment("api"), api]})
-    exposed = {**SHOP, "expose": [{"name": "api", "ports": [{"port": 80}]}]}
-    text = failure(cluster, exposed)
-    assert "Service api: port 80/tcp has no node port, because allocate" in text
-    assert not cluster.exposed
+class TestServicesWithoutNodePorts:
+    EXPOSE = {"expose": [{"name": "api", "ports": [{"port": 80}]}]}
+    SPARED = {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False}
+    TEXT = "Service api: port 80/tcp has no node port, because allocate"
+
+    def api(self, cluster, *others, **spec):
+        content = [deployment("api"), service("api", **spec), *others]
+        cluster.package_content = files(**{"api.yaml": content})
+
+    def test_are_refused_before_anything_is_touched(self, cluster, site):
+        self.api(cluster, **self.SPARED)
+        text = failure(cluster, {**SHOP, **self.EXPOSE})
+        assert self.TEXT in text
+        assert "None of them was touched" in text
+        assert site.kube.request("GET", "/api/v1/namespaces/shop")[0] == 404
+        assert not cluster.exposed
+
+    @needs_helm
+    def test_of_a_chart_too(self, cluster, site):
+        install_helm(site)
+        text = manifest(service("api", **self.SPARED)).decode()
+        cluster.package_content = chart(web=f"{text}---\n{WEB}")
+        text = failure(cluster, {**WIKI, "values": {"image": "a/b"}, **self.EXPOSE})
+        assert self.TEXT in text
+        assert "None of them was touched" in text
+
+    def test_but_keep_those_that_they_have(self, cluster, site):
+        self.api(cluster, type="LoadBalancer")
+        bring(cluster, wanted({**SHOP, **self.EXPOSE}))
+        (before,) = cluster.exposed
+        self.api(cluster, **self.SPARED)
+        bring(cluster, wanted({**SHOP, **self.EXPOSE}))
+        (after,) = cluster.exposed
+        assert after == before
+
+    def test_no_service_of_kubernetes_counts(self, cluster, site):
+        """Knative has a kind of that name."""
+        made = bed.definition("services", "serving.knative.dev", "Service")
+        site.kube.apply(made)
+        place = "/apis/serving.knative.dev/v1/services"
+        bed.wait_for(lambda: site.kube.request("GET", place)[0] == 200)
+        other = bed.custom("api", "shop", "serving.knative.dev/v1", "Service")
+        self.api(cluster, other, type="LoadBalancer")
+        bring(cluster, wanted({**SHOP, **self.EXPOSE}))
+        assert len(cluster.exposed) == 1
 
 
 @needs_helm
@@ -409,8 +448,8 @@ class TestReleases:
         bring(cluster, wanted(app))
         real = Charts.uninstall
 
-        def cut(self, *place):
-            real(self, *place)
+        def cut(self, *place, **options):
+            real(self, *place, **options)
             raise errors.CommandTimeout(host="m1", command="helm uninstall", seconds=1)
 
         monkeypatch.setattr(Charts, "uninstall", cut)
@@ -437,6 +476,92 @@ class TestReleases:
         bring(cluster, wanted())
         assert site.kube.request("GET", SNAPSHOT.format("docs", "backup"))[0] == 200
         assert "configmap/notes" in titles(site, "docs")
+
+    DATA = """
+{{- if ne (toString .Values.data) "false" }}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: PersistentVolumeClaim
+  metadata: {name: data}
+  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+{{- end }}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: more, labels: {version: "1.10"}}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+"""
+
+    def claims(self, site):
+        path = "/api/v1/namespaces/docs/persistentvolumeclaims"
+        found = [one["metadata"] for one in get(site, path)["items"]]
+        return {one["name"]: one["uid"] for one in found}
+
+    def with_data(self, cluster, volumes="keep", **values):
+        cluster.package_content = chart(web=self.DATA + WEB)
+        app = {**WIKI, "volumes": volumes, "values": {"image": "a/b", **values}}
+        bring(cluster, wanted(app))
+        return app
+
+    @pytest.mark.parametrize("volumes", ["keep", "delete"])
+    def test_volumes_of_a_chart_stay_or_go_with_it(self, cluster, site, volumes):
+        app = self.with_data(cluster, volumes)
+        before = self.claims(site)
+        assert set(before) == {"data", "more"}
+        bring(cluster, wanted())
+        assert self.claims(site) == (before if volumes == "keep" else {})
+        assert "deployment.apps/web" not in titles(site, "docs")
+        assert record(cluster, "wiki") is None
+        bring(cluster, wanted(app))
+        assert set(self.claims(site)) == {"data", "more"}
+        if volumes == "keep":
+            assert self.claims(site) == before
+
+    @pytest.mark.parametrize("state", ["uninstalling", "pending-install"])
+    def test_the_end_of_what_helm_has_left_keeps_volumes(self, cluster, site, state):
+        app = self.with_data(cluster)
+        before = self.claims(site)
+        self.leave(site, state)
+        bring(cluster, wanted(app))
+        assert self.claims(site) == before
+        self.leave(site, state)
+        bring(cluster, wanted())
+        assert self.claims(site) == before
+
+    @pytest.mark.parametrize("volumes", ["keep", "delete"])
+    def test_volumes_that_a_chart_has_not_any_more(self, cluster, site, volumes):
+        app = self.with_data(cluster, volumes)
+        before = self.claims(site)
+        bring(cluster, wanted({**app, "values": {"image": "a/b", "data": False}}))
+        left = set(before) if volumes == "keep" else {"more"}
+        assert self.claims(site) == {name: before[name] for name in left}
+
+    def test_going_back_keeps_volumes(self, cluster, site):
+        app = self.with_data(cluster, data=False)
+        assert set(self.claims(site)) == {"more"}
+        values = {"image": "images.invalid/web:2"}
+        limits = {**LIMITS, "rollout": 3}
+        text = failure(cluster, {**app, "values": values, "limits": limits})
+        assert "What it was before is in force again." in text
+        assert set(self.claims(site)) == {"data", "more"}
+
+    def test_helm_that_would_delete_volumes_is_not_called(
+        self, cluster, site, monkeypatch
+    ):
+        self.with_data(cluster)
+        before = self.claims(site)
+        monkeypatch.setattr(ChartVolumes, "keep_at_end", lambda *_: None)
+        with pytest.raises(errors.StepFailed, match="Helm would delete volumes"):
+            bring(cluster, wanted())
+        assert self.claims(site) == before
+        assert "deployment.apps/web" in titles(site, "docs")
+        monkeypatch.undo()
+        bring(cluster, wanted())
+        assert self.claims(site) == before
 
     @pytest.mark.parametrize("where", ["cluster", "chart"])
     def test_kinds_of_the_cluster_and_of_the_chart(self, cluster, site, where):

@@ -19,6 +19,7 @@ from tacker_k8s_mgmt.remote.ansible.run_directory import RunDirectories
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
 from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
 from tacker_k8s_mgmt.remote.kubernetes import downloads, services
+from tacker_k8s_mgmt.remote.kubernetes.chart_volumes import ChartVolumes
 from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
@@ -39,6 +40,13 @@ ANSWERS = {
     "a list of texts": '["a", "b"]',
     "a text": '"a"',
     "items that are none": '{"kind": "List", "items": ["a", null, 7, [], {}]}',
+    "a record that is none": json.dumps(
+        {
+            "items": [
+                {"metadata": {"labels": {"version": "1"}}, "data": {"release": "é"}}
+            ]
+        }
+    ),
     "an object of nothing": '{"kind": "List", "items": null, "metadata": []}',
     "members that are none": '{"members": ["a", {}, {"ID": "x", "peerURLs": 7}]}',
     "rows without columns": "List\na\tb\n\t\t\t\nc\n",
@@ -53,6 +61,7 @@ ANSWERS = {
     ),
 }
 NODE = Machine(Role.WORKER, "server-1", "10.0.0.7", "10.10.0.7")
+CLAIM = '{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"a"}}'
 OBJECT = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}
 
 
@@ -101,6 +110,10 @@ CALLS = {
     "kinds": lambda s: Manifests(client(s)).cluster_wide(),
     "etcd": lambda s: EtcdClient(s).members(),
     "revision": lambda s: Charts(s, "https://x").revision("a", "a"),
+    "volumes of a chart": lambda s: ChartVolumes(client(s)).keep(CLAIM, "a"),
+    "record of a release": lambda s: ChartVolumes(client(s)).keep_at_end(
+        CLAIM, "a", "a"
+    ),
     "load balancer": lambda s: Balancer(s, b"# tacker-k8s-mgmt").status(),
     "identity": lambda s: vm_identity.read(s, NODE),
     "runs": lambda s: RunDirectories("/w", "/k").look(s).live,

@@ -232,3 +232,22 @@ class TestServicesOfACnf:
 
     def test_no_release_is_none_of_ours(self):
         assert not Cnf(CNF, "default").owns(Service.read({"metadata": {"name": "x"}}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"apiVersion": "serving.knative.dev/v1"},
+        {"kind": "Deployment"},
+        {"spec": {"ports": "none"}},
+        {"spec": {"ports": [{"port": "http"}]}},
+        {"spec": []},
+        {"metadata": None},
+    ],
+)
+def test_an_object_that_is_no_service(change):
+    spec = {"ports": [{"port": 80}]}
+    whole = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}
+    assert Service.of_object({**whole, "spec": spec}).name == "a"
+    found = Service.of_object({**whole, "spec": spec, **change})
+    assert found is None or found.ports == ()
