@@ -20,6 +20,7 @@ setup(
     },
     package_data={
         "tacker_k8s_mgmt.cli.render": ["*.j2"],
+        "tacker_k8s_mgmt.csar": ["*.json"],
         "tacker_k8s_mgmt.request": ["platforms/*.yaml"],
         "tacker_k8s_mgmt.remote.ansible": ["run_files/*"],
         "tacker_k8s_mgmt.samples": ["**/*"],

@@ -4,12 +4,10 @@
 :mod:`tacker_k8s_mgmt.request.params` checks the contents of ``additionalParams``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
-
-from pydantic import ValidationError
 
 from tacker_k8s_mgmt.csar import request_schemas
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
@@ -24,17 +22,6 @@ ATTRIBUTES = (params.ATTRIBUTE, key_aliases.camel(params.ATTRIBUTE))
 #: Of a text of the metadata, in Tacker's v2 API.
 LONGEST_TEXT = 1024
 _OURS = tuple((name,) for name in ATTRIBUTES)
-
-#: Attributes that only one operation has.
-_MARKS: Mapping[str, tuple[str, ...]] = {
-    CREATE: ("vnfdId", "vnfInstanceName"),
-    INSTANTIATE: ("flavourId", "instantiationLevelId"),
-    request_schemas.CHANGE_EXT_CONN: ("extVirtualLinks",),
-    request_schemas.SCALE: ("aspectId", "numberOfSteps", "type"),
-    request_schemas.HEAL: ("vnfcInstanceId", "cause"),
-    request_schemas.MODIFY: ("metadata", "vnfInstanceDescription", "vnfPkgId"),
-    request_schemas.TERMINATE: ("terminationType", "gracefulTerminationTimeout"),
-}
 
 
 @dataclass(frozen=True)
@@ -86,18 +73,16 @@ def read(document: Any, api: Api | None = None) -> Request:
     if not isinstance(document, Mapping):
         raise ValueError("it is no JSON object")
     names = set(document)
-    models = request_schemas.MODELS[(api or _api_of(document)).name]
+    name = (api or _api_of(document)).name
     operation = _operation(document)
-    if operation in models:
-        problems = (*_problems(models[operation], document), *_settings(document))
-        long = tuple(_long(document))
-        if api is V2:
-            return Request(operation, document, (*problems, *long))
-        return Request(operation, document, problems, () if api else long)
+    if operation in request_schemas.tackers()[name]:
+        problems = (*_problems(name, operation, document), *_settings(document))
+        long = () if api else tuple(_sentences(_long(document)))
+        return Request(operation, document, problems, long)
     if operation:
         return Request("", document, (f"the package's API has no {operation}",))
     if "additionalParams" in document:
-        problems = _problems(models[request_schemas.HEAL], document)
+        problems = _problems(name, request_schemas.HEAL, document)
         return Request("", document, problems)
     if names.intersection(ATTRIBUTES):
         return Request("", {"additionalParams": document})
@@ -111,12 +96,7 @@ def _operation(document: Mapping[str, Any]) -> str:
     """The operation of a body; "" if nothing in it identifies one."""
     if "upgrade_type" in mapping(document.get("additionalParams")):
         return request_schemas.CHANGE_VNFPKG
-    if "vnfdId" in document and "additionalParams" in document:
-        return request_schemas.CHANGE_VNFPKG  # The other bodies have one of them.
-    if "vnfInstanceName" in document and "vnfdId" not in document:
-        return request_schemas.MODIFY
-    marked = (op for op, marks in _MARKS.items() if document.keys() & marks)
-    return next(marked, "")
+    return request_schemas.operation_of(document)
 
 
 def _api_of(document: Mapping[str, Any]) -> Api:
@@ -143,17 +123,19 @@ def external_cps(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from map(mapping, sequence(mapping(link).get("extCps")))
 
 
-def _problems(
-    model: type[request_schemas.Body], body: Mapping[str, Any]
-) -> tuple[str, ...]:
-    found = {".".join(place): text for place, text in _blanks(body)}
-    try:
-        model.model_validate(body)
-    except ValidationError as error:
-        # Neither the values nor the chained exception leave this block.
-        for detail in error.errors(include_url=False, include_input=False):
-            found.setdefault(".".join(map(str, detail["loc"])), _sentence(detail))
-    return tuple(f"{name}: {text}" for name, text in found.items())
+def _problems(api: str, operation: str, body: Mapping[str, Any]) -> tuple[str, ...]:
+    blanks_in = dict(_blanks(body))
+    known = blanks_in if api == V1.name else {**dict(_long(body)), **blanks_in}
+    refused = request_schemas.problems(api, operation, body)
+    others = ((place, text) for place, text in refused if place not in known)
+    return tuple(dict.fromkeys(_sentences((*known.items(), *others))))
+
+
+def _sentences(
+    found: Iterable[tuple[key_aliases.Location, str]],
+) -> Iterator[str]:
+    for place, text in found:
+        yield f"{'.'.join(place)}: {text}"
 
 
 def _blanks(body: Mapping[str, Any]) -> Iterator[tuple[key_aliases.Location, str]]:
@@ -170,18 +152,14 @@ def _settings(body: Mapping[str, Any]) -> Sequence[str]:
     return (*problems, *metadata_lists.problems(metadata))
 
 
-def _long(body: Mapping[str, Any]) -> Iterator[str]:
+def _long(body: Mapping[str, Any]) -> Iterator[tuple[key_aliases.Location, str]]:
     """Texts of the metadata that Tacker's v2 API refuses."""
     for name, value in mapping(body.get("metadata")).items():
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
             is_json = value.lstrip().startswith(("[", "{"))
             way_out = "; it takes the JSON itself, not as text" if is_json else ""
             yield (
-                f"metadata.{name}: its text has {len(value)} characters, and Tacker's "
-                f"v2 API refuses more than {LONGEST_TEXT}{way_out}"
+                ("metadata", name),
+                f"its text has {len(value)} characters, and Tacker's v2 API refuses "
+                f"more than {LONGEST_TEXT}{way_out}",
             )
-
-
-def _sentence(detail: Any) -> str:
-    text = str(detail["msg"])
-    return "is missing" if detail["type"] == "missing" else text[0].lower() + text[1:]

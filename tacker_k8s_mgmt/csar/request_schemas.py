@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes of request bodies, as Tacker's APIs check them.
+"""Request bodies against the JSON schemas of Tacker's APIs.
 
-v1: ``tacker/api/schemas/vnf_lcm.py``. v2: ``tacker/sol_refactored/api/schemas/
-vnflcm_v2.py``, and what ``controller/vnflcm_v2.py`` and the objects demand beyond it.
-The contract tests hold them against Tacker's.
+``request_schemas.json`` has the schemas of the installed Tacker, by API and operation;
+``tests/contract/request_schemas.py`` writes it. What Tacker's code demands beyond them
+is here.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+import jsonschema
+import netaddr
 
 CREATE = "create"
 INSTANTIATE = "instantiate"
@@ -21,188 +27,226 @@ CHANGE_EXT_CONN = "change_ext_conn"
 CHANGE_VNFPKG = "change_vnfpkg"
 MODIFY = "modify"
 
-_Text = Annotated[StrictStr, Field(max_length=255)]
-_Name = Annotated[StrictStr, Field(min_length=1, max_length=255)]
-_Uuid = Annotated[UUID, Field(strict=False)]
-_Key = Annotated[StrictStr, Field(pattern=r"^[a-zA-Z0-9-_:. /]{1,1024}$")]
+#: In place of a pattern of all printable characters, which depends on Python's version.
+PRINTABLE = "printable"
+_PARAMS = "additionalParams"
+#: Of equally likely operations the first one counts.
+_ORDER = (
+    *(CREATE, INSTANTIATE, CHANGE_EXT_CONN, SCALE),
+    *(MODIFY, HEAL, TERMINATE, CHANGE_VNFPKG),
+)
+
+Schema = Mapping[str, Any]
+Place = tuple[str, ...]
 
 
-class Body(BaseModel):
-    """Base of all bodies: unknown attributes pass, and errors show no values."""
+def _below(names: Iterable[str], schema: Schema) -> Schema:
+    """The schema of a body with *schema* at a place.
 
-    model_config = ConfigDict(hide_input_in_errors=True)
-
-
-class _Protocol(Body):
-    layerProtocol: Literal["IP_OVER_ETHERNET"]
-
-
-class _CpConfig(Body):
-    linkPortId: StrictStr | None = None
-    cpProtocolData: list[_Protocol] = []
+    :param names: ``*`` stands for each entry of a list or an object.
+    """
+    for name in reversed(tuple(names)):
+        if name == "*":
+            schema = {"items": schema, "additionalProperties": schema}
+        else:
+            schema = {"properties": {name: schema}}
+    return schema
 
 
-class _ExtCp(Body):
-    cpdId: StrictStr
-    cpConfig: list[_CpConfig] = Field(min_length=1, max_length=1)
-
-
-class _ExtLink(Body):
-    id: StrictStr
-    resourceId: StrictStr
-    extCps: list[_ExtCp] = Field(min_length=1)
-
-
-class _Vim(Body):
-    id: StrictStr
-    vimType: _Text
-
-
-class _Create(Body):
-    vnfdId: _Uuid
-    vnfInstanceName: _Text | None = None
-
-
-class _Instantiate(Body):
-    flavourId: _Text
-    instantiationLevelId: _Text = ""
-    extVirtualLinks: list[_ExtLink] = []
-    vimConnectionInfo: list[_Vim] = Field(default=[], max_length=1)
-    additionalParams: dict[str, Any] = {}
-
-
-class _Scale(Body):
-    type: Literal["SCALE_OUT", "SCALE_IN"]
-    aspectId: StrictStr
-    numberOfSteps: StrictInt = 1
-    additionalParams: dict[str, Any] = {}
-
-
-class _Heal(Body):
-    cause: _Text = ""
-    vnfcInstanceId: list[_Uuid] = []
-    additionalParams: dict[str, Any] = {}
-
-
-class _Terminate(Body):
-    terminationType: Literal["FORCEFUL", "GRACEFUL"]
-    gracefulTerminationTimeout: Annotated[StrictInt, Field(ge=0)] = 0
-    additionalParams: dict[str, Any] = {}
-
-
-class _ChangeExtConn(Body):
-    extVirtualLinks: list[_ExtLink]
-    vimConnectionInfo: list[_Vim] = Field(default=[], max_length=1)
-    additionalParams: dict[str, Any] = {}
-
-
-class _Modify(Body):
-    metadata: dict[_Key, Any] = {}
-    vnfInstanceName: _Text | None = None
-
-
-class _AddressesV2(Body):
-    type: Literal["IPV4", "IPV6"]
-
-
-class _EthernetV2(Body):
-    ipAddresses: list[_AddressesV2] = []
-
-
-class _ProtocolV2(_Protocol):
-    # Optional in the schema; without it openstack.py cannot make extCpInfo.
-    ipOverEthernet: _EthernetV2
-
-
-class _CpConfigV2(Body):
-    linkPortId: _Name | None = None
-    cpProtocolData: list[_ProtocolV2] = []
-
-
-class _ExtCpV2(Body):
-    cpdId: _Name
-    cpConfig: dict[str, _CpConfigV2] = Field(min_length=1)
-
-
-class _ExtLinkV2(Body):
-    id: _Name
-    resourceId: _Name
-    extCps: list[_ExtCpV2] = Field(min_length=1)
-
-
-class _VimV2(Body):
-    vimId: _Text | None = None
-    vimType: _Name
-    interfaceInfo: dict[str, Any] | None = None
-    accessInfo: dict[str, Any] | None = None
-
-
-class _CreateV2(_Create):
-    vnfdId: _Name  # type: ignore[assignment]
-
-
-class _InstantiateV2(Body):
-    flavourId: _Name
-    instantiationLevelId: _Name | None = None
-    extVirtualLinks: list[_ExtLinkV2] = []
-    vimConnectionInfo: dict[str, _VimV2] = {}
-    additionalParams: dict[str, Any] = {}
-
-
-class _ScaleV2(_Scale):
-    aspectId: _Name
-    numberOfSteps: Annotated[StrictInt, Field(ge=1)] = 1
-
-
-class _HealParamsV2(Body):
-    all: StrictBool = False
-
-
-class _HealV2(Body):
-    cause: _Text = ""
-    vnfcInstanceId: list[_Name] = []
-    additionalParams: _HealParamsV2 = _HealParamsV2()
-
-
-class _TerminateV2(_Terminate):
-    gracefulTerminationTimeout: Annotated[StrictInt, Field(ge=1)] = 1
-
-
-class _ChangeExtConnV2(Body):
-    extVirtualLinks: list[_ExtLinkV2]
-    vimConnectionInfo: dict[str, _VimV2] = {}
-    additionalParams: dict[str, Any] = {}
-
-
-class _PackageParamsV2(Body):
-    upgrade_type: Literal["RollingUpdate"]
-    vdu_params: list[dict[str, Any]]
-
-
-class _ChangeVnfPkgV2(Body):
-    vnfdId: _Name
-    additionalParams: _PackageParamsV2
-
-
-MODELS: Mapping[str, Mapping[str, type[Body]]] = {
+# v2's openstack.py makes extCpInfo of it.
+_ETHERNET = _below(
+    ("extVirtualLinks", "*", "extCps", "*", "cpConfig", "*", "cpProtocolData", "*"),
+    {"required": ["ipOverEthernet"]},
+)
+_BEYOND: Mapping[str, Mapping[str, Schema]] = {
     "v1": {
-        CREATE: _Create,
-        INSTANTIATE: _Instantiate,
-        SCALE: _Scale,
-        HEAL: _Heal,
-        TERMINATE: _Terminate,
-        CHANGE_EXT_CONN: _ChangeExtConn,
-        MODIFY: _Modify,
+        HEAL: _below([_PARAMS], {"type": "object"}),
+        # The controller applies no schema; these go into columns of the database.
+        MODIFY: {
+            "properties": {
+                "metadata": {"type": "object"},
+                "vnfInstanceName": {"type": "string", "maxLength": 255},
+                "vnfInstanceDescription": {"type": "string", "maxLength": 1024},
+            }
+        },
     },
     "v2": {
-        CREATE: _CreateV2,
-        INSTANTIATE: _InstantiateV2,
-        SCALE: _ScaleV2,
-        HEAL: _HealV2,
-        TERMINATE: _TerminateV2,
-        CHANGE_EXT_CONN: _ChangeExtConnV2,
-        CHANGE_VNFPKG: _ChangeVnfPkgV2,
-        MODIFY: _Modify,
+        INSTANTIATE: _ETHERNET,
+        CHANGE_EXT_CONN: _ETHERNET,
+        HEAL: _below([_PARAMS, "all"], {"type": "boolean"}),
+        # controller/vnflcm_v2.py and vnflcm_driver_v2.py
+        CHANGE_VNFPKG: {
+            **_below(
+                [_PARAMS],
+                {
+                    "required": ["upgrade_type", "vdu_params"],
+                    "properties": {
+                        "upgrade_type": {"enum": ["RollingUpdate"]},
+                        "vdu_params": {"type": "array", "items": {"type": "object"}},
+                    },
+                },
+            ),
+            "required": [_PARAMS],
+        },
     },
 }
-"""The body of each operation, by the name of the API."""
+
+
+@cache
+def tackers() -> Mapping[str, Mapping[str, Schema]]:
+    """Tacker's schemas, by API and operation."""
+    path = resources.files("tacker_k8s_mgmt.csar") / "request_schemas.json"
+    read: Mapping[str, Mapping[str, Schema]] = json.loads(path.read_text("utf-8"))
+    return read
+
+
+@cache
+def _attributes(operation: str) -> tuple[frozenset[str], frozenset[str]]:
+    """All attributes of an operation's body in either API, and the required ones."""
+    schemas = [every[operation] for every in tackers().values() if operation in every]
+    names = frozenset().union(*(schema.get("properties", ()) for schema in schemas))
+    return names, frozenset(schemas[-1].get("required", ()))
+
+
+def operation_of(body: Mapping[str, Any]) -> str:
+    """The operation whose schemas know the most of a body; "" if none knows any."""
+    ranks = {}
+    for operation in _ORDER:
+        names, required = _attributes(operation)
+        known = names.intersection(body)
+        if known - {_PARAMS}:  # Most operations have it.
+            ranks[operation] = (len(known), required <= known)
+    return max(ranks, key=lambda operation: ranks[operation], default="")
+
+
+def problems(
+    api: str, operation: str, body: Mapping[str, Any]
+) -> Iterator[tuple[Place, str]]:
+    """What Tacker refuses of a body: where, and a sentence without its values.
+
+    :param api: name of the API, which has the operation.
+    """
+    schemas = [tackers()[api][operation], _BEYOND[api].get(operation, {})]
+    for error in validator({"allOf": schemas}).iter_errors(body):
+        yield from _described(error)
+
+
+def validator(schema: Schema) -> Any:
+    """A validator of request bodies, which takes what Tacker's takes."""
+    return jsonschema.Draft7Validator(schema, format_checker=_formats())
+
+
+def _formats() -> Any:
+    """The formats of Tacker's ``api/validation/validators.py``.
+
+    The schemas want text as well, which alone is reported of other values.
+    """
+    checker = jsonschema.FormatChecker(formats=("ipv4", "ipv6"))
+    checker.checks("uuid")(_of_text(_is_uuid))
+    checker.checks(PRINTABLE)(_of_text(_is_printable))
+    for name in ("mac_address", "mac_address_or_none"):
+        checker.checks(name)(_of_text(netaddr.valid_mac))
+    return checker
+
+
+def _of_text(check: Callable[[str], bool]) -> Callable[[Any], bool]:
+    return lambda value: not isinstance(value, str) or check(value)
+
+
+def _is_uuid(text: str) -> bool:
+    """As ``oslo_utils.uuidutils.is_uuid_like``."""
+    bare = text.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "")
+    try:
+        return UUID(text).hex == bare.lower()
+    except ValueError:
+        return False
+
+
+def _is_printable(text: str) -> bool:
+    """As the pattern of ``parameter_types.py``, whose $ admits a line's end."""
+    kinds = ((unicodedata.category(c), c) for c in text.removesuffix("\n"))
+    return all(
+        c < "\uffff" and kind[0] != "C" and (kind[0] != "Z" or kind == "Zs")
+        for kind, c in kinds
+    )
+
+
+# --- sentences
+
+_TYPES = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "a structure with attributes",
+    "array": "a list",
+    "null": "null",
+}
+_FORMATS = {
+    "uuid": "must be a UUID",
+    "ipv4": "must be an IPv4 address",
+    "ipv6": "must be an IPv6 address",
+    "mac_address": "must be a MAC address",
+    "mac_address_or_none": "must be a MAC address",
+    PRINTABLE: "must have printable characters only",
+}
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return " or ".join(map(str, names))
+
+
+def _types(wanted: str | list[str]) -> str:
+    names = [wanted] if isinstance(wanted, str) else wanted
+    return f"must be {_listed(_TYPES[name] for name in names)}"
+
+
+def _at_least(number: int, what: str) -> str:
+    return "must not be empty" if number == 1 else f"must have {number} {what} or more"
+
+
+_SENTENCES: Mapping[str, Callable[[Any], str]] = {
+    "type": _types,
+    "format": lambda name: _FORMATS[name],
+    "enum": lambda values: f"must be {_listed(values)}",
+    "pattern": lambda pattern: f"must match {pattern}",
+    "minLength": lambda number: _at_least(number, "characters"),
+    "maxLength": lambda number: f"must have at most {number} characters",
+    "minItems": lambda number: _at_least(number, "entries"),
+    "maxItems": lambda number: f"must have no more entries than {number}",
+    "minProperties": lambda number: _at_least(number, "attributes"),
+    "minimum": lambda number: f"must be at least {number}",
+}
+
+
+def _described(error: Any) -> Iterator[tuple[Place, str]]:
+    """An error by its keyword; its own message has the value."""
+    place, value = tuple(map(str, error.absolute_path)), error.validator_value
+    if error.validator == "required":
+        for name in value:
+            if name not in error.instance:
+                yield (*place, name), "is missing"
+    elif error.validator == "additionalProperties":
+        patterns = error.schema.get("patternProperties", {})
+        for name in error.instance:
+            if not any(re.search(pattern, name) for pattern in patterns):
+                yield (*place, name), f"its name must match {_listed(patterns)}"
+    elif error.validator in ("anyOf", "oneOf"):
+        yield from _unmatched(error, place)
+    else:
+        yield place, _SENTENCES[error.validator](value)
+
+
+def _unmatched(error: Any, place: Place) -> Iterator[tuple[Place, str]]:
+    """An error of alternatives: of attributes, or of what a value may be."""
+    branches = error.validator_value
+    if all("required" in branch for branch in branches):
+        number = "exactly one" if error.validator == "oneOf" else "one"
+        names = ", ".join(name for branch in branches for name in branch["required"])
+        yield place, f"must have {number} of {names}"
+        return
+    fitting = [inner for inner in error.context if inner.validator != "type"]
+    for inner in fitting:  # Its branch has the type of the value.
+        yield from _described(inner)
+    if not fitting:
+        yield place, _types([branch["type"] for branch in branches])

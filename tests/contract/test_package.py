@@ -30,6 +30,7 @@ from tacker_k8s_mgmt.csar import archive, sources
 from tacker_k8s_mgmt.csar import request as request_check
 from tacker_k8s_mgmt.csar.api import V1
 from tacker_k8s_mgmt.csar.build import build
+from tests.contract import request_schemas
 from tests.contract.onboarding import PACKAGE, VNF, hashing_driver, instantiate, request
 from tests.helpers import specification
 
@@ -124,15 +125,7 @@ def test_the_load_balancer_script_stays_executable(onboarded):
 
 # --- requests
 
-SCHEMAS = {
-    "create": vnf_lcm.create,
-    "instantiate": vnf_lcm.instantiate,
-    "scale": vnf_lcm.scale,
-    "heal": vnf_lcm.heal,
-    "terminate": vnf_lcm.terminate,
-    "change_ext_conn": vnf_lcm.change_ext_conn,
-    "modify": vnf_lcm.update,
-}
+SCHEMAS = request_schemas.SCHEMAS["v1"]
 BODIES = sorted(path.name for path in (sources.samples() / "requests").iterdir())
 
 

@@ -19,7 +19,6 @@ from tacker.common import csar_utils
 from tacker.conf import CONF
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.api import validator
-from tacker.sol_refactored.api.schemas import vnflcm_v2 as schemas
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.common import vnfd_utils
 from tacker.sol_refactored.conductor import vnflcm_driver_v2
@@ -29,6 +28,7 @@ from tacker_k8s_mgmt.csar import request as request_check
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.api import V2
 from tacker_k8s_mgmt.csar.build import build
+from tests.contract import request_schemas
 
 VNF = "9c9c9c9c-0000-4000-8000-000000000002"
 USER_DATA = {
@@ -155,16 +155,7 @@ def test_the_upload_is_accepted(package, flavour, tmp_path):
     }
 
 
-SCHEMAS = {
-    "create": schemas.CreateVnfRequest_V200,
-    "instantiate": schemas.InstantiateVnfRequest_V200,
-    "scale": schemas.ScaleVnfRequest_V200,
-    "heal": schemas.HealVnfRequest_V200,
-    "terminate": schemas.TerminateVnfRequest_V200,
-    "change_ext_conn": schemas.ChangeExtVnfConnectivityRequest_V200,
-    "change_vnfpkg": schemas.ChangeCurrentVnfPkgRequest_V200,
-    "modify": schemas.VnfInfoModificationRequest_V200,
-}
+SCHEMAS = request_schemas.SCHEMAS["v2"]
 LINK = {"id": "n", "resourceId": "n", "extCps": [{"cpdId": "c", "cpConfig": {}}]}
 SHAPES = [
     {"vnfdId": ""},

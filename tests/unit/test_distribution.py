@@ -40,6 +40,15 @@ def test_it_has_every_file_of_the_project_and_no_other(unpacked):
     assert found == {name for name in tree.files() if name not in MADE}
 
 
+def test_what_is_installed_has_the_data_of_every_package(tmp_path):
+    argv = [sys.executable, "setup.py", "-q", "egg_info", "-e", str(tmp_path)]
+    argv += ["build_py", "-d", str(tmp_path)]
+    subprocess.run(argv, cwd=tree.ROOT, check=True, capture_output=True)
+    own = [name for name in tree.files() if name.startswith("tacker_k8s_mgmt/")]
+    assert "tacker_k8s_mgmt/csar/request_schemas.json" in own
+    assert [name for name in own if not (tmp_path / name).is_file()] == []
+
+
 def test_programs_can_be_run_in_it(unpacked):
     for name in tree.files():
         if name not in MADE:

@@ -577,11 +577,11 @@ LATER = {
     "no step": (scale(numberOfSteps=0), ["numberOfSteps: it must be from 1"]),
     "steps in quotes": (
         scale(numberOfSteps="1"),
-        ["numberOfSteps: input should be a valid integer"],
+        ["numberOfSteps: must be a whole number"],
     ),
     "one VNFC that is no list": (
         {"vnfcInstanceId": DESCRIPTOR},
-        ["vnfcInstanceId: input should be a valid list"],
+        ["vnfcInstanceId: must be a list"],
     ),
     "a change of what cannot change": (
         {
