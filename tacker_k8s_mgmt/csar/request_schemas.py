@@ -43,11 +43,13 @@ Place = tuple[str, ...]
 def _below(names: Iterable[str], schema: Schema) -> Schema:
     """The schema of a body with *schema* at a place.
 
-    :param names: ``*`` stands for each entry of a list or an object.
+    :param names: ``[]`` is each entry of a list, ``*`` each value of an object.
     """
     for name in reversed(tuple(names)):
-        if name == "*":
-            schema = {"items": schema, "additionalProperties": schema}
+        if name == "[]":
+            schema = {"items": schema}
+        elif name == "*":
+            schema = {"additionalProperties": schema}
         else:
             schema = {"properties": {name: schema}}
     return schema
@@ -55,7 +57,7 @@ def _below(names: Iterable[str], schema: Schema) -> Schema:
 
 # v2's openstack.py makes extCpInfo of it.
 _ETHERNET = _below(
-    ("extVirtualLinks", "*", "extCps", "*", "cpConfig", "*", "cpProtocolData", "*"),
+    ("extVirtualLinks", "[]", "extCps", "[]", "cpConfig", "*", "cpProtocolData", "[]"),
     {"required": ["ipOverEthernet"]},
 )
 _BEYOND: Mapping[str, Mapping[str, Schema]] = {
