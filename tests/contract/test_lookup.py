@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker import context as tacker_context
+from tacker.sol_refactored import objects as v2_objects
 
 from tacker_k8s_mgmt import errors, journal
 from tacker_k8s_mgmt.hooks.v1 import lookup, vim
@@ -224,7 +225,7 @@ class TestV2:
 
     def test_operations_are_in_the_order_of_their_beginning(self, monkeypatch):
         """Whatever the order of the database is; the latest request counts first."""
-        v2_lookup.objects.register_all()
+        v2_objects.register_all()
         hours = {"second": 2, "fourth": 4, "first": 1, "third": 3}
         states = {"third": "ROLLED_BACK"}
         rows = [
@@ -240,12 +241,10 @@ class TestV2:
             for name, hour in hours.items()
         ]
         monkeypatch.setattr(
-            v2_lookup.objects.VnfLcmOpOccV2, "get_by_filter", lambda *_, **__: [*rows]
+            v2_objects.VnfLcmOpOccV2, "get_by_filter", lambda *_, **__: [*rows]
         )
         instance = types.SimpleNamespace(to_dict=dict)
-        monkeypatch.setattr(
-            v2_lookup.objects.VnfInstanceV2, "get_by_id", lambda *_: instance
-        )
+        monkeypatch.setattr(v2_objects.VnfInstanceV2, "get_by_id", lambda *_: instance)
         found = [row["id"] for row in v2_lookup._operations(CONTEXT, "vnf")]
         assert found == ["first", "second", "third", "fourth"]
         carried_out = v2_lookup.Record("vnf").carried_out()

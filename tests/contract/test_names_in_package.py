@@ -15,8 +15,8 @@ from tacker_k8s_mgmt.hooks.v1 import context, driver, vim
 from tacker_k8s_mgmt.lifecycle.steps import applications, preflight
 from tests.contract.v1_instances import hook, instance
 from tests.contract.v2_operations import instantiate
+from tests.helpers.heat_stacks import template
 from tests.helpers.requests import params
-from tests.unit.topology.test_base_hot_names import template
 
 NAMED = {
     "lcm-operation-user-data": "./UserData/own.py",

@@ -22,7 +22,7 @@ from tacker_k8s_mgmt.csar import request_schemas as ours
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.api import APIS
 from tests.contract import request_schemas as tackers
-from tests.unit.csar.test_requests import places
+from tests.helpers.hostile import places
 
 EVERY = [(api, name) for api, every in tackers.SCHEMAS.items() for name in every]
 METHODS = {

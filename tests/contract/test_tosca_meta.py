@@ -14,7 +14,7 @@ from toscaparser.prereq.csar import CSAR
 
 from tacker_k8s_mgmt.csar import archive, meta
 from tacker_k8s_mgmt.csar.check import _leads_to_flavour
-from tests.unit.csar.test_check import BESIDE
+from tests.helpers.samples import BESIDE
 
 ENTRY = "Definitions/top.yaml"
 FILES = {

@@ -4,6 +4,7 @@
 import json
 import types
 import uuid
+from typing import Any
 
 import pytest
 
@@ -32,8 +33,13 @@ def received(body):
         save=lambda: None,
     )
     sent = []
+
+    def notify(*words, **_):
+        kept.append(json.dumps(words[4]))
+        return "occ"
+
     api = types.SimpleNamespace(
-        _notification_process=lambda *a, **_: kept.append(json.dumps(a[4])) or "occ",
+        _notification_process=notify,
         _get_vnf_lcm_op_occs_href=lambda _: "",
         rpc_api=types.SimpleNamespace(heal=lambda *a: sent.append(a[3])),
     )
@@ -93,7 +99,7 @@ def test_empty_list_is_refused_before_anything_is_done(operations, body, refused
     operations(vnf.id, json.dumps(EMPTY), state="COMPLETED")
     operations(str(uuid.uuid4()), json.dumps(EMPTY))
     context = tacker_context.get_admin_context()
-    hook = types.SimpleNamespace(
+    hook: Any = types.SimpleNamespace(
         context=context, instance=vnf, request=request, merged=lambda _: "params"
     )
     if not refused:
@@ -108,7 +114,7 @@ def test_vnf_without_our_parameters_is_left_to_tacker(operations):
     vnf = instance()
     operations(vnf.id, json.dumps(EMPTY))
     requests_of = types.SimpleNamespace(vnfc_instance_id=[])
-    hook = types.SimpleNamespace(
+    hook: Any = types.SimpleNamespace(
         context=None, instance=vnf, request=requests_of, merged=lambda _: None
     )
     assert driver._params_of_heal(hook, "") is None

@@ -16,6 +16,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from oslo_config import cfg
 from tacker import context as tacker_context
 from tacker import objects
+from tacker.vnfm import keystone
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks.v1 import driver as v1_driver
@@ -231,12 +232,13 @@ class TestTerminate:
         openstack.keep_vim(instance)
         instance.vim_connection_info = []
         sessions = []
+
+        def log_in(access):
+            sessions.append(access)
+            return types.SimpleNamespace(session=1)
+
         monkeypatch.setattr(
-            openstack.keystone.Keystone,
-            "initialize_client",
-            lambda _, **access: (
-                sessions.append(access) or types.SimpleNamespace(session=1)
-            ),
+            keystone.Keystone, "initialize_client", lambda _, **access: log_in(access)
         )
         assert openstack.login(CONTEXT, instance) == (1, region or "")
         assert [access["password"] for access in sessions] == [PASSWORD]

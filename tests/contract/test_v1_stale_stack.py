@@ -2,6 +2,7 @@
 """The stack of an instantiation that was given up, and the one that comes after it."""
 
 import types
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -55,7 +56,7 @@ def started(monkeypatch, site, heat):
     instance = types.SimpleNamespace(id=VNF)
     site.context, site.instance = None, instance
     request = types.SimpleNamespace(additional_params={})
-    hook = types.SimpleNamespace(context=None, instance=instance, request=request)
+    hook: Any = types.SimpleNamespace(context=None, instance=instance, request=request)
     deps = dependencies(params(), site, FakeClock())
     return driver._instantiate_start(hook, deps, site).steps
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from lab import settings as lab_settings
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Runner, Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps.applications import ApplicationChanges
@@ -17,13 +18,13 @@ from tacker_k8s_mgmt.remote.clock import SystemClock
 from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.ssh.session import Session
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.params import InstallParams, parse
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.kubeapi import ADMIN_TOKEN
 from tests.helpers.kubectl_server import KubeSite
 from tests.helpers.operations import instantiated
-from tests.helpers.requests import VNF
+from tests.helpers.requests import VNF, additional_params
 
 HELM = lab_settings.from_environment().helm
 needs_helm = pytest.mark.skipif(not HELM.exists(), reason="no helm in the cache")
@@ -162,3 +163,101 @@ def chart(**templates: str) -> dict[str, bytes]:
     files = {"Chart.yaml": head, "values.yaml": "{}\n"}
     files |= {f"templates/{name}.yaml": text for name, text in templates.items()}
     return {f"charts/wiki/{path}": text.encode() for path, text in files.items()}
+
+
+LIMITS = {"configuration": 60, "bootstrap": 20, "rollout": 20, "health": 5}
+SHOP = {
+    "name": "shop",
+    "manifests": [{"path": "database.yaml"}, {"path": "api.yaml"}],
+    "config": [{"name": "settings", "data": [{"key": "debug", "value": "no"}]}],
+    "secrets": [
+        {"name": "keys", "data": [{"key": "token", "value": {"file": "shop"}}]}
+    ],
+    "limits": LIMITS,
+    "probe": {"service": "api", "port": 80},
+}
+WIKI = {
+    "name": "wiki",
+    "namespace": "docs",
+    "chart": {"path": "charts/wiki"},
+    "limits": LIMITS,
+}
+WEB = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: {{ .Values.replicas | default 1 }}
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: web, image: {{ required "image is needed" .Values.image }} }
+"""
+HOOK = """
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: schema
+  annotations: {"helm.sh/hook": "pre-install,pre-upgrade"}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: main
+        image: a/b
+        command: [sh, -c, {{ .Values.schema | default "echo done" | quote }}]
+"""
+
+
+def files(**changes: list[Any]) -> dict[str, bytes]:
+    """Database first, then the Job for the schema, the API and its Service."""
+    content = {
+        "database.yaml": [deployment("database"), service("database", 3306)],
+        "api.yaml": [
+            job("schema", "sh", "-c", "echo made"),
+            deployment("api"),
+            service("api"),
+        ],
+        **changes,
+    }
+    return {path: manifest(*objects) for path, objects in content.items()}
+
+
+def wanted(*apps: Any, **more: Any) -> InstallParams:
+    changes = {"applications": [*apps], "cluster": {"helm": True}, **more}
+    parsed = parse(additional_params(**changes), lambda _: "s3cret-of-the-shop")
+    assert parsed is not None
+    return parsed
+
+
+def failure(cluster: ApplicationSite, *apps: Any, **more: Any) -> str:
+    with pytest.raises(errors.StepFailed) as caught:
+        bring(cluster, wanted(*apps, **more))
+    return str(caught.value)
+
+
+def record(cluster: Any, name: str = "shop") -> Any:
+    return cluster.applications(None).records.read().get(name)
+
+
+def get(site: KubeSite, path: str) -> Any:
+    return site.kube.get(path)
+
+
+def titles(site: KubeSite, namespace: str = "shop") -> list[str]:
+    kinds = ("deployments.apps,jobs,services,configmaps,secrets,pods",)
+    options = ("-n", namespace, "-o", "name")
+    done = site.kube.kubectl("get", *kinds, *options)
+    return sorted(done.stdout.split())
+
+
+def outcomes(journal: FakeJournal) -> list[tuple[str, str]]:
+    return [
+        (one["step"], one["outcome"])
+        for one in journal.records
+        if one["event"] == "step-end"
+    ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import yaml
 
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model.nodes import Machine, Role
@@ -80,3 +81,8 @@ def with_changed(
         dataclasses.replace(resource, **values) if resource.name == which else resource
         for resource in resources
     ]
+
+
+def template(**resources: Any) -> bytes:
+    tree = {"heat_template_version": "2021-04-16", "resources": resources}
+    return yaml.safe_dump(tree).encode()

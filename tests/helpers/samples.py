@@ -173,3 +173,14 @@ def assert_golden(name: str, text: str) -> None:
 def as_json(values: Any) -> str:
     """Variables as they are written to the Ansible server."""
     return json.dumps(values, indent=2, sort_keys=True) + "\n"
+
+
+BESIDE = {
+    "several documents": b"a: 1\n---\nb: 2\n",
+    "a list": b"- a\n",
+    "nothing": b"",
+    "a tag": b"!Ref a\n",
+    "no text": b"\xff",
+    "no topology": b"topology_template:\n",
+    "no properties": b"topology_template: {substitution_mappings: {properties: }}\n",
+}

@@ -92,3 +92,17 @@ def kill(cluster: Cluster, server: str) -> None:
     """Switch a VM off and wait until the cluster has noticed."""
     cloud("kill", server)
     eventually(lambda: not all(cluster.ready_nodes().values()))
+
+
+def control_planes(cluster: Cluster) -> dict[str, str]:
+    """Server id of each control-plane VM by the name of its node."""
+    found = [one for one, vdu in cluster.servers().items() if vdu == "masterNode"]
+    return {
+        "control-plane-" + inner(host.addresses).replace(".", "-"): host.id
+        for host in client.hosts()
+        if host.id in found
+    }
+
+
+def inner(addresses: tuple[str, ...]) -> str:
+    return next(one for one in addresses if one.startswith("10.10."))

@@ -17,7 +17,7 @@ from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.ssh import login
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
-from tests.integration.cluster_checks import roles
+from tests.integration.cluster_checks import control_planes, roles
 from tests.integration.conftest import Cluster, Lab, eventually
 
 pytestmark = pytest.mark.lab
@@ -33,20 +33,6 @@ def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clus
     with ha.instance("available", cluster={"helm": True}) as made:
         made.instantiate()
         yield made
-
-
-def control_planes(cluster: Cluster) -> dict[str, str]:
-    """Server id of each control-plane VM by the name of its node."""
-    found = [one for one, vdu in cluster.servers().items() if vdu == "masterNode"]
-    return {
-        "control-plane-" + inner(host.addresses).replace(".", "-"): host.id
-        for host in client.hosts()
-        if host.id in found
-    }
-
-
-def inner(addresses: tuple[str, ...]) -> str:
-    return next(one for one in addresses if one.startswith("10.10."))
 
 
 def etcdctl(server: str, *words: str) -> Any:

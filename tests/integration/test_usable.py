@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.chaos import hosts
-from tests.integration.cluster_checks import kill
+from tests.integration.cluster_checks import control_planes, kill
 from tests.integration.conftest import Cluster, Lab
-from tests.integration.test_ha import control_planes
 
 pytestmark = pytest.mark.lab
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import requests
 
+from lab import client
 from tests.integration.cluster import Cluster, eventually
 from tests.integration.laboratory import cloud
 from tests.real import workloads
@@ -144,3 +145,10 @@ def replicas(cluster: Cluster, count: int) -> None:
     """Scale the Deployment and wait for its pods."""
     cluster.kubectl("scale", "deployment", "web", "--replicas", str(count))
     settled(cluster, count)
+
+
+def members(server: str) -> str:
+    """What etcdctl lists on a control plane."""
+    words = ["set -a", ". /etc/etcd.env", "etcdctl member list"]
+    line = "; ".join([*words, "etcdctl endpoint health --cluster"])
+    return client.on_host(server, "bash", "-c", line)

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab import client
 from tests.integration.cluster import Cluster, eventually
+from tests.integration.cluster_checks import control_planes
 from tests.integration.conftest import cloud
-from tests.real.cluster import consistent, uids
+from tests.real.cluster import consistent, members, uids
 from tests.real.conftest import RealLab
 
 pytestmark = pytest.mark.lab
@@ -20,26 +20,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with ha.instance("real-ha") as made:
         made.instantiate()
         yield made
-
-
-def control_planes(cluster: Cluster) -> dict[str, str]:
-    """Server id of each control-plane VM by the name of its node."""
-    found = [one for one, vdu in cluster.servers().items() if vdu == "masterNode"]
-    return {
-        "control-plane-"
-        + next(a for a in host.addresses if a.startswith("10.10.")).replace(".", "-"): (
-            host.id
-        )
-        for host in client.hosts()
-        if host.id in found
-    }
-
-
-def members(server: str) -> str:
-    """What etcdctl lists on a control plane."""
-    words = ["set -a", ". /etc/etcd.env", "etcdctl member list"]
-    line = "; ".join([*words, "etcdctl endpoint health --cluster"])
-    return client.on_host(server, "bash", "-c", line)
 
 
 def test_three_control_planes(cluster: Cluster) -> None:

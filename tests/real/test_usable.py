@@ -10,11 +10,11 @@ import pytest
 
 from tests.chaos import hosts
 from tests.integration.cluster import Cluster, eventually
+from tests.integration.cluster_checks import control_planes
 from tests.integration.conftest import cloud
 from tests.real import site_faults
-from tests.real.cluster import consistent, uids
+from tests.real.cluster import consistent, members, uids
 from tests.real.conftest import RealLab
-from tests.real.test_ha import control_planes, members
 
 pytestmark = pytest.mark.lab
 

@@ -7,6 +7,7 @@ import pytest
 
 from tacker_k8s_mgmt.csar import archive, meta
 from tacker_k8s_mgmt.csar.check import _beside_problems, check
+from tests.helpers.samples import BESIDE
 
 TOP = "Definitions/kubernetes_top.vnfd.yaml"
 DF = "Definitions/kubernetes_df_simple.yaml"
@@ -318,17 +319,6 @@ def test_a_file_without_a_hash_is_a_warning_as_tacker_takes_it(parts, tmp_path):
     report = check(path)
     assert report.problems == ()
     assert report.warnings[0] == f"{HOT}: no hash in {meta.PATH}"
-
-
-BESIDE = {
-    "several documents": b"a: 1\n---\nb: 2\n",
-    "a list": b"- a\n",
-    "nothing": b"",
-    "a tag": b"!Ref a\n",
-    "no text": b"\xff",
-    "no topology": b"topology_template:\n",
-    "no properties": b"topology_template: {substitution_mappings: {properties: }}\n",
-}
 
 
 @pytest.mark.parametrize("content", BESIDE.values(), ids=BESIDE)

@@ -22,6 +22,7 @@ from tacker_k8s_mgmt.csar.api import V2
 from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.request.params import ATTRIBUTE
 from tacker_k8s_mgmt.topology import base_hot
+from tests.helpers.hostile import places
 from tests.unit.csar.conftest import ENTRY
 
 DF = "Definitions/kubernetes_df_simple.yaml"
@@ -651,17 +652,6 @@ def test_requests_are_checked_where_the_vnfd_cannot_be_read(parts, tmp_path):
     assert f"{DF}: " in said
     assert "r.json: flavourId: the package has no such flavour (it has: none)" in said
     assert "r.json: ansible.username: must not be empty" in said
-
-
-def places(value, place=()):
-    """Every place in a document, leaves and what holds them."""
-    yield place
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from places(inner, (*place, name))
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from places(inner, (*place, number))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.topology.heal_record import WHOLE_FILE
 from tests.helpers import operations
 from tests.helpers.fakes.nodes import machine
@@ -69,7 +70,7 @@ def test_start_is_repeated_without_a_change(site):
 
 def test_cluster_goes_on_after_heat_has_stopped(site):
     heal_all_start(site)
-    site.workers.append(machine(operations.Role.WORKER, 6))
+    site.workers.append(machine(Role.WORKER, 6))
     operations.scale_out(site, "server-6")
     assert site.members == [*NAMES, SIX]
 
@@ -243,7 +244,7 @@ def test_start_refuses_without_a_change(site, refused):
 def test_start_refuses_a_recorded_vm_that_tacker_leaves_as_it_is(site):
     """One of a scale-out that was given up, which Tacker does not list."""
     listed = servers_of(site)
-    site.workers.append(machine(operations.Role.WORKER, 6))
+    site.workers.append(machine(Role.WORKER, 6))
     operations.scale_out(site, "server-6")
     before = kept(site)
     with pytest.raises(errors.StepFailed) as caught:
@@ -257,7 +258,7 @@ def test_new_vm_that_tacker_leaves_as_it_is_becomes_a_node(site):
     """It is recorded nowhere, so no cluster has it."""
     listed = servers_of(site)
     heal_all_start(site, listed=listed, kept=lambda: ["server-6"])
-    new = machine(operations.Role.WORKER, 6)
+    new = machine(Role.WORKER, 6)
     replace_all(site)
     site.workers.append(replace(new))
     heal_all_end(site)

@@ -3,6 +3,7 @@
 
 import json
 import traceback
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,7 @@ class TestInstantiate:
     def test_nothing_is_left_of_a_former_cluster_whose_vms_are_gone(self, kept):
         """It was given up, or its directory could not be removed at its end."""
         site = operations.instantiated()
-        exposed = {"owner": VNF, "namespace": "shop", "service": "web"}
+        exposed: dict[str, Any] = {"owner": VNF, "namespace": "shop", "service": "web"}
         exposed |= {"protocol": "tcp", "port": 80, "node_port": 30080}
         site.files |= {"exposures.json": json.dumps([exposed]), "moving.json": "{}"}
         if kept != "all":

@@ -20,32 +20,30 @@ from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
 from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
 from tests.helpers import kubeapi as bed
 from tests.helpers.applications import (
-    bring,
-    chart,
-    deployment,
-    install_helm,
-    job,
-    manifest,
-    needs_helm,
-    opened,
-    service,
-)
-from tests.helpers.kubectl_server import needs_kubectl
-from tests.helpers.requests import VNF
-from tests.unit.remote.test_applications import (
     HOOK,
     LIMITS,
     SHOP,
     WEB,
     WIKI,
+    bring,
+    chart,
+    deployment,
     failure,
     files,
     get,
+    install_helm,
+    job,
+    manifest,
+    needs_helm,
+    opened,
     outcomes,
     record,
+    service,
     titles,
     wanted,
 )
+from tests.helpers.kubectl_server import needs_kubectl
+from tests.helpers.requests import VNF
 
 pytestmark = needs_kubectl
 

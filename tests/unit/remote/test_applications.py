@@ -13,86 +13,36 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import terminate
 from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
 from tacker_k8s_mgmt.model import applications
-from tacker_k8s_mgmt.request.params import parse
 from tests.helpers.applications import (
+    HOOK,
+    LIMITS,
+    SHOP,
+    WEB,
+    WIKI,
     bring,
     chart,
     deployment,
+    failure,
+    files,
+    get,
     install_helm,
     job,
     manifest,
     needs_helm,
     opened,
+    outcomes,
+    record,
     service,
     state_of,
+    titles,
+    wanted,
 )
 from tests.helpers.kubeapi import wait_for
 from tests.helpers.kubectl_server import needs_kubectl
-from tests.helpers.requests import VNF, additional_params, params
+from tests.helpers.requests import VNF, params
 from tests.tree import ROOT
 
 pytestmark = needs_kubectl
-
-LIMITS = {"configuration": 60, "bootstrap": 20, "rollout": 20, "health": 5}
-SHOP = {
-    "name": "shop",
-    "manifests": [{"path": "database.yaml"}, {"path": "api.yaml"}],
-    "config": [{"name": "settings", "data": [{"key": "debug", "value": "no"}]}],
-    "secrets": [
-        {"name": "keys", "data": [{"key": "token", "value": {"file": "shop"}}]}
-    ],
-    "limits": LIMITS,
-    "probe": {"service": "api", "port": 80},
-}
-WIKI = {
-    "name": "wiki",
-    "namespace": "docs",
-    "chart": {"path": "charts/wiki"},
-    "limits": LIMITS,
-}
-WEB = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: {{ .Values.replicas | default 1 }}
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers:
-      - {name: web, image: {{ required "image is needed" .Values.image }} }
-"""
-HOOK = """
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: schema
-  annotations: {"helm.sh/hook": "pre-install,pre-upgrade"}
-spec:
-  backoffLimit: 0
-  template:
-    spec:
-      restartPolicy: Never
-      containers:
-      - name: main
-        image: a/b
-        command: [sh, -c, {{ .Values.schema | default "echo done" | quote }}]
-"""
-
-
-def files(**changes):
-    """Database first, then the Job for the schema, the API and its Service."""
-    content = {
-        "database.yaml": [deployment("database"), service("database", 3306)],
-        "api.yaml": [
-            job("schema", "sh", "-c", "echo made"),
-            deployment("api"),
-            service("api"),
-        ],
-        **changes,
-    }
-    return {path: manifest(*objects) for path, objects in content.items()}
 
 
 @pytest.fixture
@@ -100,42 +50,6 @@ def cluster(site, session):
     made = opened(site, session)
     made.package_content = files()
     return made
-
-
-def wanted(*apps, **more):
-    changes = {"applications": [*apps], "cluster": {"helm": True}, **more}
-    parsed = parse(additional_params(**changes), lambda _: "s3cret-of-the-shop")
-    assert parsed is not None
-    return parsed
-
-
-def failure(cluster, *apps, **more):
-    with pytest.raises(errors.StepFailed) as caught:
-        bring(cluster, wanted(*apps, **more))
-    return str(caught.value)
-
-
-def record(cluster, name="shop"):
-    return cluster.applications(None).records.read().get(name)
-
-
-def get(site, path):
-    return site.kube.get(path)
-
-
-def titles(site, namespace="shop"):
-    kinds = ("deployments.apps,jobs,services,configmaps,secrets,pods",)
-    options = ("-n", namespace, "-o", "name")
-    done = site.kube.kubectl("get", *kinds, *options)
-    return sorted(done.stdout.split())
-
-
-def outcomes(journal):
-    return [
-        (one["step"], one["outcome"])
-        for one in journal.records
-        if one["event"] == "step-end"
-    ]
 
 
 class TestManifests:

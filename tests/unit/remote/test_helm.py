@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -72,7 +73,7 @@ def test_secrets_are_sent_on_standard_input_only():
 @needs_kubectl
 def test_kubectl_takes_the_kubeconfig(site, tmp_path):
     """Helm reads it as kubectl does."""
-    session = Session()
+    session: Any = Session()
     access = ClusterAccess(SecretStr(ADMIN_TOKEN), site.kube.certificate.read_text())
     HelmHost(session, site.kube.url, lambda _: session).prepare(PASSWORD, access)
     config = tmp_path / "config"

@@ -6,7 +6,6 @@ import json
 import logging
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from tacker_k8s_mgmt.remote import vnf
 from tacker_k8s_mgmt.request.params import ATTRIBUTE, parse
 from tacker_k8s_mgmt.topology import base_hot, base_hot_names
 from tacker_k8s_mgmt.topology.heat_stack import find_machines
+from tests.helpers.heat_stacks import template
 
 SAMPLES = [(one, flavour) for one in (api.V1, api.V2) for flavour in ("simple", "ha")]
 USER_DATA = "UserData/k8s_cluster_user_data.py"
@@ -141,11 +141,6 @@ OPAQUE = {
         "properties": {"resource_def": {"get_param": "member"}},
     },
 }
-
-
-def template(**resources):
-    tree = {"heat_template_version": "2021-04-16", "resources": resources}
-    return yaml.safe_dump(tree).encode()
 
 
 class Package(vnf.Vnf):

@@ -8,7 +8,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.remote.ssh import vm_sessions
+from tacker_k8s_mgmt.remote.ssh import login, vm_sessions
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.samples import parsed
 
@@ -36,7 +36,7 @@ class Bed:
         self.begun = threading.Event()
         self.may_end = threading.Event()
         self.may_end.set()
-        monkeypatch.setattr(vm_sessions.login, "connect", self._connect)
+        monkeypatch.setattr(login, "connect", self._connect)
         self.params = parsed()
         self.sessions = vm_sessions.VmSessions(
             self.params,
