@@ -22,6 +22,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tacker_k8s_mgmt.hooks.v1 import rollback, scale_level
 from tacker_k8s_mgmt.hooks.v2 import scale
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd
+from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.steps import compare, leave, load_balancer
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
@@ -46,6 +47,8 @@ class Guard:
     :param found: what the histories report then.
     :param rules: what happens in these histories, so that they come to it soon.
     :param rare: they come to it late, so it is left to campaigns.
+    :param besides: another guard that keeps the same, which goes with it: its function,
+        its place and what is there without it.
     """
 
     what: str
@@ -56,6 +59,7 @@ class Guard:
     found: str
     rules: tuple[str, ...]
     rare: bool = False
+    besides: tuple[Callable[..., Any], str, str] | None = None
 
 
 GUARDS = (
@@ -76,6 +80,7 @@ GUARDS = (
         "if False:",
         "Heat deleted the member|Heat replaced",
         ("scale_out", "scale_in"),
+        besides=(ScaleIn._see_choice, "if not wrong and not kept:", "if True:"),
     ),
     Guard(
         "a rollback is not advised that would delete other workers",
@@ -183,12 +188,18 @@ GUARDS = (
 
 
 def take_out(monkeypatch: pytest.MonkeyPatch, guard: Guard) -> None:
-    """Have the function run without the guard, wherever it was imported."""
-    function: Any = guard.function
+    """Have the functions run without the guard, wherever they were imported."""
+    change(monkeypatch, guard.function, guard.old, guard.new)
+    if guard.besides:
+        change(monkeypatch, *guard.besides)
+
+
+def change(monkeypatch: pytest.MonkeyPatch, function: Any, old: str, new: str) -> None:
+    """Have the function run with another text at one place of its source."""
     source = textwrap.dedent(inspect.getsource(function))
-    assert source.count(guard.old) == 1, "the guard is not where it was"
+    assert source.count(old) == 1, "the guard is not where it was"
     made: dict[str, Any] = {}
-    changed = source.replace(guard.old, guard.new)
+    changed = source.replace(old, new)
     code = compile(changed, str(inspect.getsourcefile(function)), "exec")
     exec(code, function.__globals__, made)  # noqa: S102
     monkeypatch.setattr(function, "__code__", made[function.__name__].__code__)

@@ -14,7 +14,7 @@ from tacker.common import driver_manager
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, openstack, vim
+from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, openstack, requests, vim
 from tests.contract.v1_instances import NAME, OpenSite, Saved, instance
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.requests import VNF, additional_params
@@ -37,6 +37,7 @@ def site(monkeypatch, tmp_path):
     monkeypatch.setattr(context, "V1Site", opened)
     monkeypatch.setattr(config, "state_path", lambda _: str(tmp_path / "state"))
     monkeypatch.setattr(checkpoint, "save", lambda *_, **__: None)
+    monkeypatch.setattr(requests, "refuse_empty_heal", lambda *_: None)
     monkeypatch.setattr(
         vnflcm_utils, "_get_vnf_package_path", lambda *_: str(tmp_path / "package")
     )
