@@ -55,12 +55,15 @@ class Heat:
         ]
         for machine in machines:
             self._add(machine)
+        for number, item in enumerate(self._items):
+            item.creation_time = f"{number:08}"  # sorts as Heat's times do
 
     def _add(self, machine: Machine) -> None:
         place = TOP
         if machine.role is not Role.LOAD_BALANCER:
             place = f"member-{machine.server_id}"
-            self._items.append(_item(place, "Member", GROUP, place, nested=place))
+            around = GROUP if machine.role is Role.WORKER else TOP
+            self._items.append(_item(place, "Member", around, place, nested=place))
         self._items.append(_item("vm", "OS::Nova::Server", place, machine.server_id))
         addresses = (machine.ssh_address, machine.address)
         for name, address in zip(_NAMES[machine.role], addresses, strict=True):
@@ -164,13 +167,15 @@ def measure(control_planes: int, workers: int, runs: int) -> list[OperationFigur
         found.append(_operation("instantiate", site, "instantiate_end", Instantiate))
         for steps in (1, 10):
             stacks = site.grow(steps)
+            # Tacker's v1 API announces those that Heat removes, the oldest.
+            oldest = [f"member-{one.server_id}" for one in site.workers[:steps]]
             out, leave = (
                 partial(ScaleOut, stacks=stacks),
-                partial(ScaleIn, stacks=stacks),
+                partial(ScaleIn, stacks=oldest),
             )
             found.append(_operation(f"scale out {steps}", site, "scale_end", out))
             found.append(_operation(f"scale in {steps}", site, "scale_start", leave))
-            del site.workers[-steps:]
+            del site.workers[:steps]
         start = partial(HealStart, servers={site.workers[0].server_id: "vnfc"})
         first = _operation("heal 1", site, "heal_start", start)
         site.workers[0] = _rebuilt(site.workers[0])

@@ -275,5 +275,5 @@ def _named(state: ClusterState, servers: Collection[str]) -> str:
     """Servers with the names of their nodes, as far as these are known."""
     how = "The names of the nodes are not known."
     nodes = nodes_in(rebuilt(state.records.last_inventory, how))
-    names = {node.server_id: f"{node.name} " for node in nodes}
-    return ", ".join(sorted(f"{names.get(s, '')}(server {s})" for s in servers))
+    names = {node.server_id: f"{node.name} (server {node.server_id})" for node in nodes}
+    return ", ".join(sorted(names.get(one, f"server {one}") for one in servers))

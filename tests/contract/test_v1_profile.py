@@ -17,6 +17,7 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, openstack, requests, vim
 from tests.contract.v1_instances import NAME, OpenSite, Saved, instance
 from tests.helpers.fakes.site import FakeSite
+from tests.helpers.operations import replace_all
 from tests.helpers.requests import VNF, additional_params
 
 TEXT = "parameters: {cluster: {container_manager: %s, metrics_server: true}}\n"
@@ -147,6 +148,7 @@ def test_it_holds_when_the_file_is_changed_or_gone(manager, site, write, vnf, tm
     instantiate(manager, vnf)
     write("docker")
     call(manager, "heal_start", vnf)
+    replace_all(site)
     call(manager, "heal_end", vnf)
     assert written(site) == "crio"
     (tmp_path / "package" / "Files" / "profiles" / "edge.yaml").unlink()

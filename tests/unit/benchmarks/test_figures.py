@@ -17,7 +17,11 @@ SCALE_OUT = (
 )
 
 
-def operation(steps, hook="scale_end", began=100.0):
+#: A time of day; what is long before it counts as none.
+ERA = 1_800_000_000.0
+
+
+def operation(steps, hook="scale_end", began=ERA + 100.0):
     """One hook whose steps follow each other without a gap."""
     at, stamp = began, {"run": hook, "hook": hook, "api": "v1"}
     records = [{"event": "operation-start", "time": at, **stamp}]
@@ -58,24 +62,34 @@ class TestHook:
 
     def test_starting_a_run_and_noticing_its_end_is_our_own(self):
         runs = [
-            PlaybookRun(50.0, 90.0),  # of an earlier hook
-            PlaybookRun(102.75, 105.0),
-            PlaybookRun(105.75, 115.0),
-            PlaybookRun(200.0, 210.0),  # of a later one
+            PlaybookRun(ERA + 50.0, ERA + 90.0),  # of an earlier hook
+            PlaybookRun(ERA + 102.75, ERA + 105.0),
+            PlaybookRun(ERA + 105.75, ERA + 115.0),
+            PlaybookRun(ERA + 200.0, ERA + 210.0),  # of a later one
         ]
         found = figures.hook_figures(operation(SCALE_OUT), runs)
         assert found.ansible == pytest.approx(2.25 + 9.25)
         assert found.own == pytest.approx(0.75 + 1.5)
 
     def test_calls_of_heat_are_those_while_it_ran(self):
-        answered = [99.9, 100.1, 116.7, 116.8]
+        answered = [ERA + at for at in (99.9, 100.1, 116.7, 116.8)]
         found = figures.hook_figures(operation(SCALE_OUT), answered=answered)
         assert found.heat_calls == 2
 
     def test_hook_that_was_cut_off_ends_with_its_last_record(self):
         records = [
-            {"event": "operation-start", "time": 10.0, "run": "r", "hook": "heal_end"},
-            {"event": "step-start", "time": 12.0, "run": "r", "step": "run scale.yml"},
+            {
+                "event": "operation-start",
+                "time": ERA + 10.0,
+                "run": "r",
+                "hook": "heal_end",
+            },
+            {
+                "event": "step-start",
+                "time": ERA + 12.0,
+                "run": "r",
+                "step": "run scale.yml",
+            },
         ]
         (cut,) = Timeline(records).operations
         found = figures.hook_figures(cut)

@@ -143,7 +143,8 @@ def test_an_unbound_service_account_is_forbidden(kube):
     token = bed.secret_value(secret, "token")
     done = kube.kubectl("get", "nodes", token=token, check=False)
     assert "nodes is forbidden" in done.stderr
-    allowed = kube.kubectl("auth", "can-i", "list", "nodes", token=token, check=False)
+    words = ("auth", "can-i", "list", "nodes", "--all-namespaces")
+    allowed = kube.kubectl(*words, token=token, check=False)
     assert allowed.stdout == "no\n"
 
 
