@@ -58,6 +58,8 @@ class Course(RuleBasedStateMachine):
             tacker.fail()
             # They may be out of service, which the error text says.
             self.tampered.settings |= tacker.site.targets
+            # What has left the inventory returns under whichever address is first.
+            tacker.site.more.clear()
             heals_all = operation.kind is Kind.HEAL_ALL
             if operation.kind is Kind.TERMINATE or (heals_all and self._is_lost()):
                 self.broken = True
@@ -151,9 +153,9 @@ class Course(RuleBasedStateMachine):
 
     def _mend(self) -> None:
         site = self.tacker.site
-        site.dead.clear()
+        site.dead &= site.deleted
         site.blocked.clear()
-        site.finish()
+        site.finish(by_hand=True)
 
     def teardown(self) -> None:
         """Mend everything, and bring the history to an end."""
@@ -174,10 +176,18 @@ class Course(RuleBasedStateMachine):
         if self.broken or not workers:
             self._send(Operation(Kind.HEAL_ALL, everything=True))
         else:
-            self._send(Operation(Kind.HEAL, (workers[0],)))
+            deleted = self._deleted()
+            self._send(Operation(Kind.HEAL, tuple({workers[0], *deleted})))
         assert tacker.failed is None, tacker.failed
         self._send(Operation(Kind.TERMINATE))
         assert tacker.failed is None, tacker.failed
+
+    def _deleted(self) -> list[str]:
+        """VNFCs of the servers that were deleted in Nova; others go by hand."""
+        site, listed = self.tacker.site, self.tacker.vnfcs()
+        for server in site.deleted - set(listed.values()):
+            site.delete(server, by_hand=True)
+        return [vnfc for vnfc, server in listed.items() if server in site.deleted]
 
     def _settle(self) -> None:
         """Follow the advice until nothing is in FAILED_TEMP."""

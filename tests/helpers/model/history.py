@@ -173,7 +173,40 @@ class History(Course):
     @when(lambda self: self.tacker.site.dead)
     @rule()
     def vms_revive(self) -> None:
-        self.tacker.site.dead.clear()
+        self.tacker.site.dead &= self.tacker.site.deleted
+
+    @when(lambda self: self.tacker.site.every())
+    @rule(which=_which)
+    def server_is_deleted_in_nova(self, which: int) -> None:
+        """Behind Heat, which calls it complete; its ports are unbound."""
+        site = self.tacker.site
+        planes = {vm.server_id for vm in site.control_planes}
+        if mortal := sorted(site.every() - planes - site.unfinished):
+            server = mortal[which % len(mortal)]
+            site.deleted.add(server)
+            site.dead.add(server)
+
+    @when(_whole)
+    @rule(which=_which)
+    def member_is_marked_unhealthy(self, which: int) -> None:
+        """A heal that was given up leaves that, too; the VM works."""
+        site = self.tacker.site
+        bound = [vm for vm in site.workers if vm.server_id not in site.deleted]
+        if bound:
+            site.unfinished.add(bound[which % len(bound)].server_id)
+
+    @when(_whole)
+    @rule(which=_which)
+    def port_gets_another_address(self, which: int) -> None:
+        """Neutron lists it first, for it orders addresses as texts."""
+        site = self.tacker.site
+        balancer = [site.load_balancer] if site.load_balancer else []
+        vms = (*site.control_planes, *site.workers, *balancer)
+        full = [vm for vm in vms if vm.server_id in site.full_members()]
+        if full:
+            vm = full[which % len(full)]
+            number = int(vm.address.rpartition(".")[2])
+            site.more[vm.address] = f"10.10.0.1{number:02}"
 
     @when(_whole)
     @rule(which=_which)

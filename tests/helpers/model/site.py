@@ -13,7 +13,7 @@ from typing import Any
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, Unfinished
-from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
+from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY, GroupSize
 from tests.helpers.fakes.nodes import FakeNode, machine, nowhere_to_go
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.model.faults import Gate
@@ -26,6 +26,7 @@ from tests.helpers.model.parts import (
 
 GROUP = "worker_instance"
 _VDUS = {Role.CONTROL_PLANE: "masterNode", Role.WORKER: "workerNode"}
+_UNBOUND = "the port w_nic is not attached to a VM"
 _NUMBERS = (55, 5, *range(10, 30))  # of addresses
 
 
@@ -37,6 +38,8 @@ class ModelSite(FakeSite):
     :ivar begun: ids of the servers that were full members when the operation began.
     :ivar serviced: ids of the servers that may be cordoned and drained.
     :ivar blocked: names of nodes from which pods do not leave.
+    :ivar deleted: ids of servers that were deleted in Nova.
+    :ivar more: the second address of a port, by its first one.
     """
 
     def __init__(self, load_balancer: bool = True) -> None:
@@ -48,6 +51,8 @@ class ModelSite(FakeSite):
         self.begun: frozenset[str] = frozenset()
         self.serviced: frozenset[str] = frozenset()
         self.blocked: set[str] = set()
+        self.deleted: set[str] = set()
+        self.more: dict[str, str] = {}
         self._serial = 0
         self.erase()
 
@@ -56,7 +61,8 @@ class ModelSite(FakeSite):
     def erase(self) -> None:
         """Delete the stack."""
         self.control_planes, self.workers, self.load_balancer = [], [], None
-        self.dead, self.unfinished = set(), set()
+        self.dead, self.unfinished, self.deleted = set(), set(), set()
+        self.more.clear()
         self.forget_cluster()
 
     def create(self, size: int) -> None:
@@ -77,15 +83,17 @@ class ModelSite(FakeSite):
         self._serial += 1
         return machine(role, number, f"server-{number}-{self._serial}")
 
-    def resize(self, size: int) -> None:
+    def resize(self, size: int, by_hand: bool = False) -> None:
         """Set the group's size: failed members are deleted first, then the oldest.
 
         A failed member that stays is built anew.
+
+        :param by_hand: no hook was called before.
         """
         while len(self.workers) > size:
             failed = [vm for vm in self.workers if vm.server_id in self.unfinished]
             self.delete((failed or self.workers)[0].server_id)
-        self.finish()
+        self.finish(by_hand)
         while len(self.workers) < size:
             # An address that is free may be one that was in use before.
             taken = {int(vm.address.rpartition(".")[2]) for vm in self.workers}
@@ -97,16 +105,23 @@ class ModelSite(FakeSite):
         """Delete a member of the group."""
         if not by_hand and self.is_protected(server):
             self.gate.violations.append(f"Heat deleted the member {server}")
+        for vm in self.workers:
+            if vm.server_id == server:
+                self.more.pop(vm.address, None)
         self.workers = [vm for vm in self.workers if vm.server_id != server]
         self._lose(server)
 
-    def rebuild(self, servers: Collection[str], fails: bool = False) -> None:
+    def rebuild(
+        self, servers: Collection[str], fails: bool = False, by_hand: bool = False
+    ) -> None:
         """Build VMs anew in their places.
 
         :param fails: Heat does not complete them.
         """
         for server in servers:
-            if self.is_protected(server) and server not in self.unfinished:
+            # One that is not Ready loses nothing.
+            lives = self.is_protected(server) and server not in self.dead
+            if lives and not by_hand:
                 self.gate.violations.append(f"Heat replaced the member {server}")
 
         def built(vm: Machine) -> Machine:
@@ -126,9 +141,9 @@ class ModelSite(FakeSite):
         for server in servers:
             self._lose(server)
 
-    def finish(self) -> None:
-        """Have Heat build anew what it has not completed."""
-        self.rebuild(self.unfinished & self.every())
+    def finish(self, by_hand: bool = False) -> None:
+        """Have Heat build anew what it has not completed, or what is marked."""
+        self.rebuild(self.unfinished & self.every(), by_hand=by_hand)
 
     def replace_all(self, size: int) -> None:
         """Build everything anew."""
@@ -136,8 +151,8 @@ class ModelSite(FakeSite):
         self.create(size)
 
     def _lose(self, server: str) -> None:
-        self.dead.discard(server)
-        self.unfinished.discard(server)
+        for states in (self.dead, self.unfinished, self.deleted):
+            states.discard(server)
         for node in self.cluster_nodes:
             if node.machine_id == server:
                 self.pods.pop(node.name, None)
@@ -169,18 +184,42 @@ class ModelSite(FakeSite):
             server: frozenset({"top", server, stack})
             for server, _, stack in self.vnfcs()
         }
-        groups = self.scaling_groups(places)
+        unfinished = list(found.unfinished)
         balancer = self.load_balancer
-        if balancer is None or balancer.server_id not in self.unfinished:
-            return replace(found, places=places, groups=groups)
-        late = Unfinished(balancer.role, balancer.server_id, "lb_ssh is CREATE_FAILED")
-        unfinished = (*found.unfinished, late)
+        if balancer and balancer.server_id in self.unfinished:
+            late = f"lb_ssh is {UNHEALTHY}"
+            unfinished.append(Unfinished(balancer.role, balancer.server_id, late))
+            balancer = None
+        every = (
+            *found.control_planes,
+            *found.workers,
+            *((balancer,) if balancer else ()),
+        )
+        unfinished += [
+            Unfinished(vm.role, vm.server_id, _UNBOUND, lacks=True)
+            for vm in every
+            if vm.server_id in self.deleted
+        ]
         return replace(
             found,
+            control_planes=self._bound(found.control_planes),
+            workers=self._bound(found.workers),
+            load_balancer=next(iter(self._bound([balancer] if balancer else [])), None),
             places=places,
-            groups=groups,
-            load_balancer=None,
-            unfinished=unfinished,
+            groups=self.scaling_groups(places),
+            unfinished=tuple(unfinished),
+        )
+
+    def _bound(self, machines: Iterable[Machine]) -> tuple[Machine, ...]:
+        """The VMs whose ports are bound, at the first address of these as text."""
+        listed = {
+            vm: tuple(sorted({vm.address, self.more.get(vm.address, vm.address)}))
+            for vm in machines
+            if vm.server_id not in self.deleted
+        }
+        return tuple(
+            replace(vm, address=addresses[0], addresses=addresses)
+            for vm, addresses in listed.items()
         )
 
     def group_sizes(self) -> Mapping[str, GroupSize]:

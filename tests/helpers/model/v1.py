@@ -273,10 +273,13 @@ class V1(Tacker):
         elif kind is Kind.HEAL:
             self._heal(operation, trouble == "unfinished")
         elif kind is Kind.SCALE_IN:
-            site.resize(len(site.workers) - 1)
+            # A signal counts those that have not failed.
+            healthy = {vm.server_id for vm in site.workers} - site.unfinished
+            site.resize(len(healthy) - 1)
         elif kind is Kind.SCALE_OUT:
             operation.data.setdefault("before", before)
-            site.resize(len(site.workers) + 1)
+            # No hook is called before.
+            site.resize(len(site.workers) + 1, by_hand=True)
             new = site.every() - before
             if trouble == "unfinished":
                 site.unfinished |= new
