@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 # Taints that keep all ordinary pods away until something has been done for the node
 # (Kubernetes' "Well-Known Labels, Annotations and Taints"). Those of pressure come and
-# go with the load, and all others are somebody's wish.
+# go with the load, and all others are asked for.
 _UNFINISHED = {
     "node.cloudprovider.kubernetes.io/uninitialized": (
         "the cloud controller has not initialized it"

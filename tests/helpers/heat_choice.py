@@ -82,7 +82,7 @@ def is_replaced(status: str) -> bool:
     )
     fake.state, fake.CHECK, fake.FAILED = (action, state), "CHECK", "FAILED"
     fake.stack = mock.Mock(CHECK="CHECK", FAILED="FAILED")
-    # The nested stack itself is well: somebody has marked the resource unhealthy.
+    # The nested stack itself is well: the resource was marked unhealthy.
     shown = [{api.STACK_ACTION: "CREATE", api.STACK_STATUS: "COMPLETE"}]
     fake.rpc_client.return_value = mock.Mock(**{"show_stack.return_value": shown})
     try:

@@ -289,7 +289,7 @@ class TestFailedMember:
 
     @pytest.fixture
     def failed(self):
-        """The older worker is a member whose VM runs; somebody has marked it."""
+        """The older worker is a member whose VM runs, marked unhealthy."""
         made = instantiated()
         made.unfinished.add(OTHER)
         return made
