@@ -4,7 +4,27 @@
 import sys
 
 import pytest
+from oslo_db import options
+from tacker import conf as tacker_conf
+from tacker import objects
+from tacker.db import api, model_base
 from tacker.sol_refactored.conductor import vnflcm_driver_v2
+
+objects.register_all()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tacker_tables():
+    """Tacker's tables in memory; rows need not belong to others.
+
+    For every test: Tacker connects to its database once in a process, with what is
+    configured when the first test asks for it.
+    """
+    options.set_defaults(tacker_conf.CONF, connection="sqlite://")
+    engine = api.get_engine()
+    model_base.BASE.metadata.create_all(engine)
+    # In a transaction, as SQLAlchemy's own way would have it, it has no effect.
+    engine.raw_connection().driver_connection.execute("PRAGMA foreign_keys = OFF")
 
 
 @pytest.fixture(scope="session")

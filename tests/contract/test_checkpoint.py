@@ -10,14 +10,11 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-import tacker.conf
 from oslo_config import cfg
-from oslo_db import options
 from oslo_log import formatters, log
 from oslo_utils import timeutils
 from tacker import context as tacker_context
 from tacker import manager, objects
-from tacker.db import api, model_base
 from tacker.db.vnfm import vnfm_db
 from tacker.objects import fields
 
@@ -28,18 +25,8 @@ objects.register_all()
 POINTS = (checkpoint.START_POINT, checkpoint.STACK_POINT, checkpoint.END_POINT)
 
 
-@pytest.fixture(scope="module")
-def tables():
-    """Tacker's tables in memory; rows need not belong to others."""
-    options.set_defaults(tacker.conf.CONF, connection="sqlite://")
-    engine = api.get_engine()
-    model_base.BASE.metadata.create_all(engine)
-    # In a transaction, as SQLAlchemy's own way would have it, it has no effect.
-    engine.raw_connection().driver_connection.execute("PRAGMA foreign_keys = OFF")
-
-
 @pytest.fixture
-def context(tables):
+def context():
     return tacker_context.get_admin_context()
 
 

@@ -14,14 +14,12 @@ from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-import tacker.conf
 from oslo_db import exception as db_exception
-from oslo_db import options
 from pydantic import SecretStr
 from sqlalchemy import event, text
 from tacker import context as tacker_context
 from tacker import objects
-from tacker.db import api, model_base
+from tacker.db import api
 from tacker.db.nfvo import nfvo_db_plugin
 from tacker.nfvo import nfvo_plugin
 
@@ -30,15 +28,6 @@ from tacker_k8s_mgmt.hooks.v1 import checkpoint, database, openstack, vim, vim_l
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
 from tacker_k8s_mgmt.model.helm import HelmLogin
 from tests.contract.v1_instances import saved_instance
-
-objects.register_all()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def tables():
-    """Tacker's tables in memory."""
-    options.set_defaults(tacker.conf.CONF, connection="sqlite://")
-    model_base.BASE.metadata.create_all(api.get_engine())
 
 
 @pytest.fixture

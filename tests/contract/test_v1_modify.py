@@ -8,14 +8,11 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-import tacker.conf
-from oslo_db import options
 from oslo_utils import timeutils
 from tacker import context as tacker_context
 from tacker import objects
 from tacker.api.views.vnf_lcm import ViewBuilder
 from tacker.common import driver_manager
-from tacker.db import api, model_base
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnflcm import vnflcm_driver
 
@@ -29,18 +26,11 @@ from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract.v1_instances import GOOD, NAME, OpenSite
 from tests.helpers.operations import FIFTY_FIVE, FIVE, instantiated
 
-objects.register_all()
-
 DISK = {"k8s_nodes:worker:label:disk": "ssd"}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def context():
-    """Tacker's tables in memory; rows need not belong to others."""
-    options.set_defaults(tacker.conf.CONF, connection="sqlite://")
-    engine = api.get_engine()
-    model_base.BASE.metadata.create_all(engine)
-    engine.raw_connection().driver_connection.execute("PRAGMA foreign_keys = OFF")
     return tacker_context.get_admin_context()
 
 

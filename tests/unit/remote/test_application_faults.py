@@ -94,6 +94,7 @@ class TestRemovalCutOff:
         assert outcomes(journal)[2][1] == "already so"
 
     def test_what_still_ends_is_waited_for(self, cluster, site, cut_off):
+        site.sshd.expected_warnings.append("which is currently being deleted")
         limits = {**LIMITS, "configuration": 2}
         text = failure(cluster, {**SHOP, "limits": limits})
         assert "ConfigMap shop/settings (example.org/slow)" in text
