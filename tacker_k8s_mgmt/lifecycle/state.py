@@ -172,6 +172,10 @@ class ClusterState:
         """The applications on it, likewise."""
         return self._through_ready(self.site.applications)
 
+    def pod_network(self) -> ports.PodNetwork:
+        """The network of the pods, likewise."""
+        return self._through_ready(self.site.pod_network)
+
     def _through_ready(self, connect: Callable[[Node], Client]) -> Client:
         planes = self.planes()
         for plane in planes if len(planes) > 1 else ():

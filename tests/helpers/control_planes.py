@@ -97,10 +97,6 @@ class Cluster(FakeCluster):
         self._available = site
         self._node = node
 
-    def nodes(self) -> Sequence[Any]:
-        self._must_serve()
-        return super().nodes()
-
     def api_problem(self) -> str:
         self._site.touch("cluster.api_problem")
         return "" if self._serves() else "connection refused"
@@ -117,14 +113,24 @@ class Cluster(FakeCluster):
         return moves
 
     def _serves(self) -> bool:
-        site, address = self._available, self._node.address
-        if address in site.api_is_down or address not in site.etcd_members:
-            return False
-        return site.etcd_has_majority()
+        return self._available.serves(self._node)
 
-    def _must_serve(self) -> None:
-        if not self._serves():
+
+class ThroughApi:
+    """What asks the API server of a node, whatever it asks."""
+
+    #: Asked on the node itself.
+    _ON_THE_NODE = frozenset({"api_problem", "uncertified"})
+
+    def __init__(self, asked: Any, site: "AvailableSite", node: Node) -> None:
+        self._asked = asked
+        self._site = site
+        self._node = node
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._ON_THE_NODE and not self._site.serves(self._node):
             raise errors.RemoteError(detail=f"{self._node.name}: connection refused")
+        return getattr(self._asked, name)
 
 
 class Etcd:
@@ -183,13 +189,29 @@ class AvailableSite(FakeSite):
     def playbooks(self) -> Playbooks:
         return Playbooks(self)
 
-    def cluster(self, control_plane: Node) -> Cluster:
+    def cluster(self, control_plane: Node) -> Any:
         super().cluster(control_plane)
-        return Cluster(self, control_plane)
+        return ThroughApi(Cluster(self, control_plane), self, control_plane)
+
+    def manifests(self, control_plane: Node) -> Any:
+        return ThroughApi(super().manifests(control_plane), self, control_plane)
+
+    def applications(self, control_plane: Node) -> Any:
+        return ThroughApi(super().applications(control_plane), self, control_plane)
+
+    def pod_network(self, control_plane: Node) -> Any:
+        return ThroughApi(super().pod_network(control_plane), self, control_plane)
 
     def etcd(self, control_plane: Node) -> Etcd:
         super().cluster(control_plane)
         return Etcd(self)
+
+    def serves(self, node: Node) -> bool:
+        """Whether the API server of a control plane answers."""
+        address = node.address
+        if address in self.api_is_down or address not in self.etcd_members:
+            return False
+        return self.etcd_has_majority()
 
     def etcd_is_well(self, address: str) -> bool:
         owners = [

@@ -226,7 +226,8 @@ class Cluster:
         """Those in the log of the newest playbook run."""
         newest = f"$(ls -d {self.directory}/runs/[0-9]*/ | tail -n 1)log"
         log = self._lab.ansible(f'(cat "{newest}") 2>/dev/null; true')
-        return warnings_in(log)
+        # kubespray's own variable for the size of a batch.
+        return warnings_in(log, "variable using reserved name: serial")
 
     def warnings_of_sudo(self) -> list[str]:
         """What sudo on the VMs warns of, of its settings and of the host's name."""

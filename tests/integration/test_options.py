@@ -213,7 +213,8 @@ class TestOptions:
         before, recorded = set(nodes(cluster)), host_keys(lab, cluster)
         with other_host_keys(*cluster.workers().values()):
             error = cluster.scale("IN", expect="FAILED_TEMP")
-        assert "has changed and you have requested strict checking" in error
+        assert "is not the one that was recorded" in error
+        assert f"{cluster.directory}/known_hosts" in error
         assert set(nodes(cluster)) == before
         assert host_keys(lab, cluster) == recorded
         cluster.handle("retry", "COMPLETED")

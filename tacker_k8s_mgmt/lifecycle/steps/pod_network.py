@@ -51,8 +51,7 @@ def _verify(state: ClusterState, new: Sequence[Node], without: Collection[str]) 
     ]
     # A worker is like most nodes of the cluster.
     others.sort(key=lambda node: node.role is not Role.WORKER)
-    network = state.through(state.site.pod_network)
-    measured = network.measure(new, [*others, *new][0])
+    measured = state.pod_network().measure(new, [*others, *new][0])
     pod_network.check(measured, _encapsulation(state))
 
 
