@@ -109,3 +109,17 @@ def test_a_place_that_there_is_not(tmp_path, place):
     (tmp_path / "file").write_text("")
     with pytest.raises(files.NotWritten, match="cannot be written: No"):
         replace(tmp_path / place, pytest.fail)
+
+
+def test_what_was_written_is_on_the_disk_before_it_replaces(tmp_path, monkeypatch):
+    stored = []
+
+    def fsync(descriptor):
+        stored.append((os.pread(descriptor, 9, 0), path.read_bytes()))
+
+    path = tmp_path / "path"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(files.os, "fsync", fsync)
+    replace(path, lambda new: new.write_bytes(b"new"))
+    assert stored == [(b"new", b"old")]
+    assert path.read_bytes() == b"new"

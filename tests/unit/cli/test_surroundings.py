@@ -8,6 +8,8 @@ import json
 import os
 import re
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -158,3 +160,53 @@ def test_each_form_of_output_in_odd_environments(directory, env):
     refuse_tracebacks(usual, ends)
     wanted = [0, 0, 0, 0, 0, 1, 1, 0, 0, 2, 2, 0]
     assert [end.code for end in ends] == wanted, ends
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_each_form_of_output_on_a_full_disk(directory, full, stream):
+    cases = [Case(line, **{stream: full}) for line in FORMS.values()]
+    refuse_tracebacks(cases, run(cases, directory))
+
+
+def test_each_command_with_an_argument_in_latin_1(directory):
+    cases = [Case((*line, "caf\udce9")) for line in LINES.values()]
+    ends = run(cases, directory)
+    said = "The argument 'caf\\udce9' is no text in UTF-8.\n"
+    assert {(end.code, end.out, end.err) for end in ends} == {(2, "", said)}
+
+
+def test_a_tacker_conf_in_latin_1(directory):
+    (directory / "latin.conf").write_bytes(b"[k8s_mgmt]\nstate_path = /caf\xe9\n")
+    (end,) = run([Case(("runs", "list", "--config-file", "latin.conf"))], directory)
+    assert (end.code, end.out) == (2, "")
+    assert end.err.startswith("Tacker's configuration could not be read: ")
+
+
+#: Sends Ctrl-C to itself when a module is imported.
+INTERRUPTED = """
+import signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "{module}":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from tacker_k8s_mgmt.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["tacker_k8s_mgmt.cli.app", "cliff.app", "tacker_k8s_mgmt.journal"]
+)
+def test_ctrl_c_while_modules_are_imported(directory, module):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(module=module), *LINES["runs list"]],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")

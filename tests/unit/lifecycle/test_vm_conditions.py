@@ -118,6 +118,23 @@ class TestWorker:
         assert not report.failures
 
 
+class TestControlPlane:
+    """The only one, so that with it the cluster is lost."""
+
+    @pytest.mark.parametrize(
+        ("operation", "server"),
+        [(heal_start, WORKER), (scale_in, WORKER), (scale_out, "server-7")],
+    )
+    def test_what_needs_it_is_refused_before_anything(self, site, operation, server):
+        lose("its stack is not there", site, PLANE)
+        site.workers.append(machine(Role.WORKER, 7))
+        before = state(site)
+        text = refused(operation, site, server)
+        assert f"all were replaced: {MASTER}. With them the cluster is lost." in text
+        assert "Heal the whole VNF" in text
+        assert state(site) == before
+
+
 class TestLoadBalancer:
     @pytest.mark.parametrize("how", LOSSES)
     def test_its_own_heal(self, site, how):
