@@ -292,6 +292,18 @@ def test_records_of_any_shape_are_survived(tmp_path, capsys, verb, record):
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_a_time_that_is_not_known_is_none_and_not_1970(tmp_path, capsys):
+    """Such an operation has lost its beginning, as on a full disk."""
+    path = Path(completed(tmp_path))
+    path.write_bytes(ODD_RECORDS["no number"])
+    assert runs(tmp_path, "list", "-f", "json") == 0
+    text = capsys.readouterr().out
+    assert "1970" not in text
+    assert None in [value for row in json.loads(text) for value in row.values()]
+    assert runs(tmp_path, "list") == 0
+    assert "1970" not in capsys.readouterr().out
+
+
 def test_a_text_cannot_steer_the_terminal(tmp_path, capsys):
     failed(tmp_path, error="\x1b]0;owned\x07\x1b[2J\u202egnp.exe and the reason")
     runs(tmp_path, "show")
