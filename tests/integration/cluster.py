@@ -226,8 +226,7 @@ class Cluster:
         """Those in the log of the newest playbook run."""
         newest = f"$(ls -d {self.directory}/runs/[0-9]*/ | tail -n 1)log"
         log = self._lab.ansible(f'(cat "{newest}") 2>/dev/null; true')
-        # kubespray's own variable for the size of a batch.
-        return warnings_in(log, "variable using reserved name: serial")
+        return warnings_in(log, *self._lab.expected_warnings)
 
     def warnings_of_sudo(self) -> list[str]:
         """What sudo on the VMs warns of, of its settings and of the host's name."""

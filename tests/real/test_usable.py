@@ -45,14 +45,6 @@ def test_worker_with_a_full_disk(cluster: Cluster) -> None:
     consistent(cluster, 2)
 
 
-def test_worker_with_another_password(cluster: Cluster) -> None:
-    worker = next(iter(cluster.workers().values()))
-    hosts.other_password(worker)
-    healed_beside_a_scale_out(cluster, worker)
-    cluster.scale("IN")
-    consistent(cluster, 2)
-
-
 def test_workers_join_and_leave_without_the_first_control_plane(
     cluster: Cluster,
 ) -> None:
@@ -67,6 +59,14 @@ def test_workers_join_and_leave_without_the_first_control_plane(
     cluster.heal(server)
     assert all(cluster.ready_nodes().values())
     assert members(control_planes(cluster)[leader]).count("started") == 3
+
+
+def test_worker_with_another_password(cluster: Cluster) -> None:
+    worker = next(iter(cluster.workers().values()))
+    hosts.other_password(worker)
+    healed_beside_a_scale_out(cluster, worker)
+    cluster.scale("IN")
+    consistent(cluster, 2)
 
 
 def test_terminate_leaves_nothing(cluster: Cluster) -> None:
