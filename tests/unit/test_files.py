@@ -119,7 +119,7 @@ def test_what_was_written_is_on_the_disk_before_it_replaces(tmp_path, monkeypatc
 
     path = tmp_path / "path"
     path.write_bytes(b"old")
-    monkeypatch.setattr(files.os, "fsync", fsync)
+    monkeypatch.setattr(os, "fsync", fsync)
     replace(path, lambda new: new.write_bytes(b"new"))
     assert stored == [(b"new", b"old")]
     assert path.read_bytes() == b"new"
