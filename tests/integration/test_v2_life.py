@@ -420,7 +420,6 @@ class TestLife:
         assert "vnfcInstanceId is an empty list" in cluster.wait("FAILED_TEMP")
         cluster.handle("fail", "FAILED")
         assert before == (cluster.servers(), cluster.routes(), cluster.inventory())
-        consistent(cluster, 2)
 
     def test_heal_of_the_whole_vnf_in_its_stack(self, cluster, guide, web):
         servers, stack = cluster.servers(), cluster.stack_id
