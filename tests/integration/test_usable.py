@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.chaos import hosts
+from tests.integration.cluster import eventually
 from tests.integration.cluster_checks import control_planes, kill
 from tests.integration.conftest import Cluster, Lab
 
@@ -70,4 +71,5 @@ def test_a_worker_joins_while_the_first_api_server_is_down(cluster):
         cluster.scale("IN")
     finally:
         mend()
-    ready(cluster)
+    # Its kubelet has an API server to report to again.
+    eventually(lambda: all(cluster.ready_nodes().values()))
