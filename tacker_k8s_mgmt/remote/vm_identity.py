@@ -20,19 +20,22 @@ printf '%s\\n' "$(cat /etc/machine-id)" "$(cat /proc/sys/kernel/random/boot_id)"
 date +%s.%N
 ip -j addr show to "$1" || :
 """
-# As Ansible does for each module: below the home of the login. An empty file can be
-# made on a full disk, too.
+# As Ansible does for each module: one file below the home of the login, and others in
+# the directory for temporary files, together less than 1 MiB. What a kubelet and
+# journald free on a full disk lets small files be made there for moments.
 _TEMPORARY = """
-made=$(mktemp -d -- "${HOME:-/tmp}/.tacker-k8s-mgmt.XXXXXXXXXX") || exit
-head -c 65536 /dev/zero >"$made/file"
-ended=$?
-rm -rf -- "$made"
-exit "$ended"
+for place in "${HOME:-/tmp}" "${TMPDIR:-/tmp}"; do
+  made=$(mktemp -d -- "$place/.tacker-k8s-mgmt.XXXXXXXXXX") || exit
+  head -c 8388608 /dev/zero >"$made/file"
+  ended=$?
+  rm -rf -- "$made"
+  [ "$ended" = 0 ] || exit "$ended"
+done
 """
 
 
 def probe(session: Session) -> None:
-    """Check that the login of a VM can write a file, which Ansible needs.
+    """Check that the login of a VM can write files, as Ansible has to.
 
     :raises UnusableError: it cannot.
     :raises RemoteError: it could not be asked.

@@ -14,6 +14,7 @@ _START = 15.0
 _SSHD = "ps -eo pid,args | grep 'sshd.*listener' | grep -v grep | awk '{print $1}'"
 _API_SERVER = "ps -eo pid,args | grep 'apiserver.crt' | grep -v grep | awk '{print $1}'"
 _FILL = "/fill"
+_LEFT = 131072  # bytes
 #: What the stand-in for the API server answers with, while it is there.
 _REFUSAL = "/run/kube-apiserver.refusal"
 _SSHD_SETTINGS = "/etc/ssh/sshd_config.d/few.conf"
@@ -58,8 +59,8 @@ def killed(host: str) -> None:
 
 
 def full(host: str) -> Mend:
-    """Its disk has no room."""
-    on(host, f"cat /dev/zero >{_FILL} 2>/dev/null; true")
+    """Its disk has room for a small file, as where a kubelet frees a bit of it."""
+    on(host, f"cat /dev/zero >{_FILL} 2>/dev/null; truncate -s -{_LEFT} {_FILL}")
     return later(host, f"rm -f {_FILL}")
 
 

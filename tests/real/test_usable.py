@@ -19,12 +19,18 @@ from tests.real.conftest import RealLab
 pytestmark = pytest.mark.lab
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    ha = RealLab(tmp_path_factory.mktemp("usable"), "ha")
-    with ha.instance("real-usable") as made:
+@pytest.fixture(scope="module", params=["simple", "ha"])
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    lab = RealLab(tmp_path_factory.mktemp("usable"), request.param)
+    with lab.instance("real-usable") as made:
         made.instantiate()
         yield made
+
+
+simple = pytest.mark.parametrize("cluster", ["simple"], indirect=True)
+several_control_planes = pytest.mark.parametrize("cluster", ["ha"], indirect=True)
 
 
 def healed_beside_a_scale_out(cluster: Cluster, worker: str) -> None:
@@ -37,6 +43,7 @@ def healed_beside_a_scale_out(cluster: Cluster, worker: str) -> None:
     assert all(cluster.ready_nodes().values())
 
 
+@simple
 def test_worker_with_a_full_disk(cluster: Cluster) -> None:
     worker = next(iter(cluster.workers().values()))
     site_faults.fill(worker)
@@ -45,6 +52,16 @@ def test_worker_with_a_full_disk(cluster: Cluster) -> None:
     consistent(cluster, 2)
 
 
+@simple
+def test_worker_with_another_password(cluster: Cluster) -> None:
+    worker = next(iter(cluster.workers().values()))
+    hosts.other_password(worker)
+    healed_beside_a_scale_out(cluster, worker)
+    cluster.scale("IN")
+    consistent(cluster, 2)
+
+
+@several_control_planes
 def test_workers_join_and_leave_without_the_first_control_plane(
     cluster: Cluster,
 ) -> None:
@@ -61,14 +78,7 @@ def test_workers_join_and_leave_without_the_first_control_plane(
     assert members(control_planes(cluster)[leader]).count("started") == 3
 
 
-def test_worker_with_another_password(cluster: Cluster) -> None:
-    worker = next(iter(cluster.workers().values()))
-    hosts.other_password(worker)
-    healed_beside_a_scale_out(cluster, worker)
-    cluster.scale("IN")
-    consistent(cluster, 2)
-
-
+@several_control_planes
 def test_terminate_leaves_nothing(cluster: Cluster) -> None:
     cluster.terminate()
     cluster.assert_nothing_left()

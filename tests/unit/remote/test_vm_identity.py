@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a VM says of itself, and whether Ansible can work there."""
 
+import subprocess
 import time
 import types
 from pathlib import Path
@@ -16,6 +17,21 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 VM = machine(Role.WORKER, 1)
 
 
+@pytest.fixture
+def small(tmp_path):
+    """A file system on which 1 MiB is free, for moments."""
+    place = tmp_path / "small"
+    place.mkdir()
+    try:
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=1m", "small", place], check=True
+        )
+    except subprocess.CalledProcessError:
+        pytest.skip("only root mounts")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
 class TestProbe:
     def test_a_vm_with_room_is_usable_and_left_as_it_was(self, session, sshd):
         before = sorted(sshd.home.iterdir())
@@ -28,6 +44,14 @@ class TestProbe:
         with pytest.raises(errors.UnusableError, match="No space left on device"):
             vm_identity.probe(session)
         assert list(sshd.home.glob(".tacker-k8s-mgmt.*")) == []
+
+    @pytest.mark.parametrize("variable", ["HOME", "TMPDIR"])
+    def test_so_is_a_disk_that_is_nearly_full(self, session, sshd, small, variable):
+        """Ansible makes files in both places: some 700 KiB, unpacked."""
+        sshd.variables[variable] = str(small)
+        with pytest.raises(errors.UnusableError, match="No space left on device"):
+            vm_identity.probe(session)
+        assert list(small.iterdir()) == []
 
     def test_without_a_directory_for_files_too(self, session, sshd):
         why = "mktemp: failed to create directory: Read-only file system"
