@@ -40,10 +40,15 @@ def facts(without: Iterable[str], inputs: _Inputs = ()) -> PlaybookRequest:
     return PlaybookRequest(FACTS, limit=_all_without(without), inputs=inputs)
 
 
-def join(workers: Iterable[Node], inputs: _Inputs) -> PlaybookRequest:
-    """The run with which these workers join the cluster."""
-    limit = ",".join(node.name for node in workers)
-    return PlaybookRequest(JOIN, limit=limit, inputs=inputs)
+def join(workers: Iterable[Node], inputs: _Inputs, leader: str = "") -> PlaybookRequest:
+    """The run with which these workers join the cluster.
+
+    :param leader: name of the first of several control planes, if it makes certificates
+        of etcd for the workers (:func:`.variables.give_workers_etcd`). It has the
+        script for that only if it has been the first one among the hosts of a run.
+    """
+    names = [node.name for node in workers] + [name for name in (leader,) if name]
+    return PlaybookRequest(JOIN, limit=",".join(names), inputs=inputs)
 
 
 def join_control_planes(

@@ -6,12 +6,12 @@ Booleans and numbers are no strings, which kubespray would refuse.
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from ipaddress import ip_network
 from typing import Any
 
 from tacker_k8s_mgmt.kubespray import network
-from tacker_k8s_mgmt.model import json_text, networks
+from tacker_k8s_mgmt.model import json_text, network_plugins, networks
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, of_role
 from tacker_k8s_mgmt.request import node_registry, option_metadata, registries
 from tacker_k8s_mgmt.request.models import Proxy
@@ -173,3 +173,16 @@ def _proxy(proxy: Proxy, own: Iterable[str]) -> dict[str, Any]:
 
 def _unique(items: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(items))
+
+
+def give_workers_etcd(extra_vars: Mapping[str, Any]) -> bool:
+    """Whether kubespray gives workers client certificates of etcd.
+
+    Source: kubespray's ``playbooks/install_etcd.yml``.
+    """
+    plugin = extra_vars.get("kube_network_plugin", network_plugins.DEFAULT)
+    return (
+        plugin in ("flannel", "canal", "cilium")
+        or bool(extra_vars.get("cilium_deploy_additionally"))
+        or (plugin == "calico" and extra_vars.get("calico_datastore") == "etcd")
+    )

@@ -9,7 +9,7 @@ from typing import TypeVar
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.lifecycle import application_ports, ports
 from tacker_k8s_mgmt.lifecycle.object_ports import Manifests
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
@@ -211,6 +211,16 @@ class ClusterState:
         if leader == planes[0]:
             return nodes
         return (leader, *(node for node in nodes if node != leader))
+
+    def etcd_leader(self) -> str:
+        """The control plane that makes certificates of etcd for workers.
+
+        :returns: its name; "" if workers get none, or there is one control plane only.
+        """
+        hosts, extra_vars = self.inputs
+        planes = of_role(inventory.parse(hosts), Role.CONTROL_PLANE)
+        needed = len(planes) > 1 and variables.give_workers_etcd(json.loads(extra_vars))
+        return planes[0].name if needed else ""
 
     def through(self, connect: Callable[[Node], Client]) -> Client:
         """A client connected to the first control plane that accepts a login.

@@ -236,6 +236,39 @@ class TestControlPlanes:
         assert "pushing your first entry to any other position" in documented
 
 
+class TestCertificatesOfEtcd:
+    """Those that workers get, made on the first control plane."""
+
+    def test_workers_get_them_with_the_same_plugins(self, root):
+        play = yaml.safe_load(text(root / "playbooks/install_etcd.yml"))[0]
+        (conditions,) = [one["when"] for one in play["tasks"] if "group_by" in one]
+        environment = jinja2.Environment(autoescape=False)  # noqa: S701
+        evaluate = environment.compile_expression
+        plugins = [*network_plugins.PLUGINS, "canal"]
+        for plugin in plugins:
+            for more in (
+                {},
+                {"cilium_deploy_additionally": True},
+                {"calico_datastore": "etcd"},
+            ):
+                given = {
+                    "kube_network_plugin": plugin,
+                    "calico_datastore": "kdd",
+                    **more,
+                }
+                there = {**given, "etcd_deployment_type": "host"}
+                theirs = all(evaluate(one)(**there) for one in conditions)
+                assert variables.give_workers_etcd(given) is bool(theirs), given
+
+    def test_only_the_first_one_has_the_script_if_it_is_in_the_run(self, root):
+        tasks = yaml.safe_load(text(root / "roles/etcd/tasks/gen_certs_script.yml"))
+        (copied,) = [one for one in tasks if "make-ssl" in str(one.get("template"))]
+        assert "delegate_to" not in copied
+        assert "inventory_hostname == groups['etcd'][0]" in copied["when"]
+        (run, *_) = [one for one in tasks if "make-ssl" in str(one.get("command"))]
+        assert run["delegate_to"] == "{{ groups['etcd'][0] }}"
+
+
 class TestDelegation:
     """The hosts that a run works on whatever it is limited to.
 

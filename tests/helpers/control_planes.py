@@ -171,7 +171,9 @@ class AvailableSite(FakeSite):
     :ivar cluster_info: where newcomers look for the API.
     """
 
-    def __init__(self, planes: int = 3, load_balancer: bool = True) -> None:
+    def __init__(
+        self, planes: int = 3, load_balancer: bool = True, **changes: Any
+    ) -> None:
         super().__init__(load_balancer)
         numbers = (1, 2, 3, 41, 42)[:planes]
         self.control_planes = [machine(Role.CONTROL_PLANE, n) for n in numbers]
@@ -180,7 +182,9 @@ class AvailableSite(FakeSite):
         self.api_is_down: set[str] = set()
         self.not_certified: set[str] = set()
         self.cluster_info = "https://10.10.0.1:6443"
-        self.wanted = params() if load_balancer else params(external_lb_param=None)
+        if not load_balancer:
+            changes["external_lb_param"] = None
+        self.wanted = params(**changes)
         run(Instantiate, self, self.wanted)
         for noted in (self.calls, self.forgotten, self.changes, self.runs):
             noted.clear()

@@ -97,10 +97,6 @@ class UpgradingPlaybooks(FakePlaybooks):
             return self._planes()
         return [known[name] for name in limit.split(",")]
 
-    def _planes(self) -> Sequence[Node]:
-        known = self._inventory().values()
-        return [node for node in known if node.role is Role.CONTROL_PLANE]
-
     def _plane(self, node: Node, version: str) -> None:
         site = self._site
         cordons = not site.is_closed(node.name)

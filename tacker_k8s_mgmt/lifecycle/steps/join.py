@@ -166,7 +166,7 @@ class Join:
         playbooks.gather_facts(self._state, without=silent)
 
     def _request(self) -> PlaybookRequest:
-        return runs.join(self.nodes, self._state.inputs)
+        return runs.join(self.nodes, self._state.inputs, self._state.etcd_leader())
 
     def has_run(self) -> bool:
         """Whether the playbook has run for these workers, and they are nodes."""

@@ -2,11 +2,11 @@
 """Playbook runs on the Ansible server."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tests.helpers.fakes.nodes import CONTROL_PLANE_TAINT, FakeNode
@@ -47,6 +47,9 @@ class FakePlaybooks:
     def _cluster(self, request: PlaybookRequest) -> None:
         if not request.limit:
             self._join(self._inventory().values())
+            self._site.change(
+                "etcd_scripts", frozenset(n.name for n in self._planes()[:1])
+            )
         variables = json.loads(self._site.files["vars.json"])
         names = variables["supplementary_addresses_in_ssl_keys"]
         self._site.change("certified", frozenset(names))
@@ -71,17 +74,39 @@ class FakePlaybooks:
                     log="l",
                 )
 
+    def _planes(self) -> Sequence[Node]:
+        return of_role(list(self._inventory().values()), Role.CONTROL_PLANE)
+
     def _delegate(self, request: PlaybookRequest) -> None:
         """Work on the first control plane, which no limit shuts out."""
-        planes = of_role(list(self._inventory().values()), Role.CONTROL_PLANE)
-        self._use(request, planes[:1])
+        self._use(request, self._planes()[:1])
 
     def _scale(self, request: PlaybookRequest) -> None:
         known = self._inventory()
-        joining = [known[name] for name in request.limit.split(",")]
-        self._use(request, joining)
+        hosts = [known[name] for name in request.limit.split(",")]
+        self._use(request, hosts)
         self._delegate(request)
-        self._join(joining)
+        self._give_etcd(request, hosts)
+        self._join(node for node in hosts if node.role is Role.WORKER)
+
+    def _give_etcd(self, request: PlaybookRequest, hosts: Iterable[Node]) -> None:
+        """Certificates of etcd for workers, by a script on the first control plane.
+
+        kubespray's roles/etcd/tasks/gen_certs_script.yml copies it there only if that
+        host is in the run.
+        """
+        first = self._planes()[0].name
+        scripts = self._site.etcd_scripts | ({first} & {node.name for node in hosts})
+        self._site.change("etcd_scripts", scripts)
+        extra_vars = json.loads(self._site.files["vars.json"])
+        if variables.give_workers_etcd(extra_vars) and first not in scripts:
+            raise errors.PlaybookFailed(
+                playbook=request.playbook,
+                host="a",
+                rc=2,
+                failures=[f"{first}: make-ssl-etcd.sh: No such file or directory"],
+                log="l",
+            )
 
     def _remove_node(self, request: PlaybookRequest) -> None:
         assert request.extra_vars["skip_confirmation"] is True

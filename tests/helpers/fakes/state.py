@@ -48,6 +48,7 @@ class SiteState:
     :ivar tried: ids of servers that were logged in to.
     :ivar pods: names of pods by the node that they are on.
     :ivar pod_specs: what pods demand of nodes, by name, where it is anything.
+    :ivar etcd_scripts: control planes with kubespray's script for certificates of etcd.
     :ivar certified: addresses that the API server's certificate is for.
     :ivar looks_for_certificate: how often it still shows its former certificate.
     :ivar expected: ids of servers that were logged in to beforehand.
@@ -115,6 +116,7 @@ class SiteState:
         self.restarted: list[str] = []
         self.expected: list[str] = []
         self.certified: frozenset[str] = frozenset()
+        self.etcd_scripts: frozenset[str] = frozenset()
         self.looks_for_certificate = 0
         self.known: dict[str, str] = {}
         self.stored: dict[str, str] = {}

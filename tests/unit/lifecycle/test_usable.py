@@ -17,6 +17,7 @@ from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import (
     FIFTY_FIVE,
     FIVE,
+    SEVEN,
     SIX,
     grown,
     heal_end,
@@ -215,6 +216,20 @@ class TestFirstControlPlane:
         heal_start(site, "server-55")
         order = [n for n in site_order(site) if n.startswith("control")]
         assert order == [PLANES[1], PLANES[0], PLANES[2]]
+
+
+@pytest.mark.parametrize("plugin", ["calico", "flannel", "cilium"])
+def test_workers_get_certificates_of_etcd_from_another_first_one(plugin):
+    """kubespray puts the script for them on the first one of a run's own hosts."""
+    site = AvailableSite(cluster={"network": {"plugin": plugin}})
+    site.kill("server-1")
+    for number in (6, 7):
+        site.workers.append(machine(Role.WORKER, number))
+        scale_out(site, f"server-{number}", wanted=site.wanted)
+    assert {SIX, SEVEN} <= set(site.members)
+    joined = [run for run in site.runs if run.name == "scale"]
+    with_leader = plugin != "calico"
+    assert [PLANES[1] in run.limit.split(",") for run in joined] == [with_leader] * 2
 
 
 def site_order(site):
