@@ -186,6 +186,9 @@ def test_a_tacker_conf_in_latin_1(directory):
 INTERRUPTED = """
 import signal, sys
 
+# It is ignored in what a shell has started in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 class Interrupting:
     def find_spec(self, name, *_):
         if name == "{module}":
