@@ -275,7 +275,7 @@ class V1(Tacker):
         elif kind is Kind.SCALE_IN:
             # A signal counts those that have not failed.
             healthy = {vm.server_id for vm in site.workers} - site.unfinished
-            site.resize(len(healthy) - 1)
+            site.resize(max(len(healthy) - 1, 0))
         elif kind is Kind.SCALE_OUT:
             operation.data.setdefault("before", before)
             # No hook is called before.
