@@ -47,8 +47,9 @@ def join(workers: Iterable[Node], inputs: _Inputs, leader: str = "") -> Playbook
         of etcd for the workers (:func:`.variables.give_workers_etcd`). It has the
         script for that only if it has been the first one among the hosts of a run.
     """
-    names = [node.name for node in workers] + [name for name in (leader,) if name]
-    return PlaybookRequest(JOIN, limit=",".join(names), inputs=inputs)
+    names = (*(node.name for node in workers), leader)
+    limit = ",".join(filter(None, names))
+    return PlaybookRequest(JOIN, limit=limit, inputs=inputs)
 
 
 def join_control_planes(

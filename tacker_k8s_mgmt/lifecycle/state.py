@@ -218,9 +218,10 @@ class ClusterState:
         :returns: its name; "" if workers get none, or there is one control plane only.
         """
         hosts, extra_vars = self.inputs
+        if not variables.give_workers_etcd(json.loads(extra_vars)):
+            return ""  # without reading the inventory, which is long
         planes = of_role(inventory.parse(hosts), Role.CONTROL_PLANE)
-        needed = len(planes) > 1 and variables.give_workers_etcd(json.loads(extra_vars))
-        return planes[0].name if needed else ""
+        return planes[0].name if len(planes) > 1 else ""
 
     def through(self, connect: Callable[[Node], Client]) -> Client:
         """A client connected to the first control plane that accepts a login.

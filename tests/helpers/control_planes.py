@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tests.helpers.fakes.cluster import FakeCluster
 from tests.helpers.fakes.nodes import machine
-from tests.helpers.fakes.playbooks import FakePlaybooks
+from tests.helpers.fakes.playbooks import FakePlaybooks, failed
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import run
 from tests.helpers.requests import params
@@ -39,13 +39,7 @@ class Playbooks(FakePlaybooks):
         assert groups["etcd"][0] == groups["kube_control_plane"][0]
         first = self._inventory()[groups["kube_control_plane"][0]]
         if not site.load_balancer and Cluster(site, first).api_problem():
-            raise errors.PlaybookFailed(
-                playbook=request.playbook,
-                host="a",
-                rc=2,
-                failures=[f"{first.name}: connection refused"],
-                log="l",
-            )
+            raise failed(request, f"{first.name}: connection refused", rc=2)
 
     def _cluster(self, request: PlaybookRequest) -> None:
         """Its role etcd goes on only when all members are well."""

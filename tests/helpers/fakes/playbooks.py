@@ -13,6 +13,13 @@ from tests.helpers.fakes.nodes import CONTROL_PLANE_TAINT, FakeNode
 from tests.helpers.fakes.state import SiteState
 
 
+def failed(request: PlaybookRequest, text: str, rc: int = 4) -> errors.PlaybookFailed:
+    """What a run ends with; by default, that a host was unreachable."""
+    return errors.PlaybookFailed(
+        playbook=request.playbook, host="a", rc=rc, failures=[text], log="l"
+    )
+
+
 class FakePlaybooks:
     """Runs that do to the fake cluster what kubespray's do to a real one."""
 
@@ -50,8 +57,8 @@ class FakePlaybooks:
             self._site.change(
                 "etcd_scripts", frozenset(n.name for n in self._planes()[:1])
             )
-        variables = json.loads(self._site.files["vars.json"])
-        names = variables["supplementary_addresses_in_ssl_keys"]
+        extra_vars = json.loads(self._site.files["vars.json"])
+        names = extra_vars["supplementary_addresses_in_ssl_keys"]
         self._site.change("certified", frozenset(names))
 
     def _facts(self, request: PlaybookRequest) -> None:
@@ -66,13 +73,7 @@ class FakePlaybooks:
         for node in hosts:
             lost = node.server_id not in there - site.dead
             if lost or node.server_id in site.unfit:
-                raise errors.PlaybookFailed(
-                    playbook=request.playbook,
-                    host="a",
-                    rc=4,
-                    failures=[node.name],
-                    log="l",
-                )
+                raise failed(request, node.name)
 
     def _planes(self) -> Sequence[Node]:
         return of_role(list(self._inventory().values()), Role.CONTROL_PLANE)
@@ -100,13 +101,7 @@ class FakePlaybooks:
         self._site.change("etcd_scripts", scripts)
         extra_vars = json.loads(self._site.files["vars.json"])
         if variables.give_workers_etcd(extra_vars) and first not in scripts:
-            raise errors.PlaybookFailed(
-                playbook=request.playbook,
-                host="a",
-                rc=2,
-                failures=[f"{first}: make-ssl-etcd.sh: No such file or directory"],
-                log="l",
-            )
+            raise failed(request, f"{first}: make-ssl-etcd.sh: No such file", rc=2)
 
     def _remove_node(self, request: PlaybookRequest) -> None:
         assert request.extra_vars["skip_confirmation"] is True
@@ -117,9 +112,7 @@ class FakePlaybooks:
         for name in request.extra_vars["node"].split(","):
             dead = known[name].server_id in self._site.dead
             if dead and request.extra_vars.get("reset_nodes") is not False:
-                raise errors.PlaybookFailed(
-                    playbook="remove-node.yml", host="a", rc=4, failures=[name], log="l"
-                )
+                raise failed(request, name)
             if self._site.pods.get(name) and not dead:
                 assert request.extra_vars.get("allow_ungraceful_removal"), "undrained"
             self._site.remove(name)
