@@ -59,9 +59,16 @@ def killed(host: str) -> None:
 
 
 def full(host: str) -> Mend:
-    """Its disk has room for a small file, as where a kubelet frees a bit of it."""
-    on(host, f"cat /dev/zero >{_FILL} 2>/dev/null; truncate -s -{_LEFT} {_FILL}")
+    """Its disk has no room."""
+    on(host, f"cat /dev/zero >{_FILL} 2>/dev/null; true")
     return later(host, f"rm -f {_FILL}")
+
+
+def nearly_full(host: str) -> Mend:
+    """Its disk has room for a small file, as where a kubelet frees a bit of it."""
+    mend = full(host)
+    on(host, f"truncate -s -{_LEFT} {_FILL}")
+    return mend
 
 
 def stopped(host: str, unit: str) -> Mend:

@@ -33,7 +33,7 @@ def ready(cluster: Cluster) -> int:
     return len(nodes)
 
 
-@pytest.mark.parametrize("fault", [hosts.full, hosts.other_password])
+@pytest.mark.parametrize("fault", [hosts.full, hosts.nearly_full, hosts.other_password])
 def test_a_worker_is_healed_and_others_join_beside_it(cluster, fault):
     """It is Ready, and Ansible cannot use it."""
     (worker, *_) = cluster.workers().values()
