@@ -25,6 +25,7 @@ MEMORY_OF_ONE = 3 * 2**30
 LONGEST = (
     "test_v2_upgrade.py",
     "test_v2_failures.py",
+    "test_usable.py",
     "test_chaos.py",
     "test_ha.py",
     "test_healing.py",

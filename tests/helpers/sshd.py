@@ -9,6 +9,7 @@ another program fails the test, if it is not among those that the test expects.
 
 import contextlib
 import errno
+import logging
 import os
 import signal
 import socket
@@ -25,6 +26,12 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tests.helpers.tool_warnings import warnings_in
+
+#: The server stands for another machine: nothing that it logs, such as a client that
+#: is gone, belongs on the standard error of the program under test.
+LOG = logging.getLogger("tests.sshd")
+LOG.propagate = False
+LOG.addHandler(logging.NullHandler())
 
 USER = "ansible"
 PASSWORD = "s3cret-p4ss w0rd"
@@ -152,7 +159,7 @@ class Sshd:
     def _serve(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         transport = paramiko.Transport(connection)
-        transport.set_log_channel("tests.sshd")
+        transport.set_log_channel(LOG.name)
         self._transports.append(transport)
         transport.add_server_key(self.key)
         transport.set_subsystem_handler("sftp", paramiko.SFTPServer, LocalFiles, self)
