@@ -241,8 +241,9 @@ class ModelSite(FakeSite):
             return None
 
     def is_protected(self, server: str) -> bool:
-        """Whether it is a member that the operation is not about."""
-        return not self.free and server not in self.targets and server in self.begun
+        """Whether it is a member that the operation is not about, and Heat has it."""
+        stays = server in self.begun and server in self.every()
+        return stays and not self.free and server not in self.targets
 
     def begin(
         self, targets: Iterable[str], free: bool, serviced: Iterable[str] = ()
