@@ -185,7 +185,7 @@ class HealStart:
             replace(
                 healing,
                 rebuilt=tuple(node.name for node in stay),
-                addresses=tuple(node.address for node in stay),
+                addresses=tuple(node.address for node in (*stay, *leave.vanished)),
                 not_ready=tuple(self._not_ready),
             ),
         )

@@ -25,7 +25,8 @@ class Healing:
     """A heal that is under way, or was given up.
 
     :param rebuilt: names of the nodes that Heat rebuilds.
-    :param addresses: their addresses in the cluster, which they keep.
+    :param addresses: their addresses in the cluster, and those of nodes whose VMs had
+        been replaced before; the new VMs keep them.
     :param not_ready: names of the nodes that were not Ready for another reason.
     :param plane: the control plane that is taken out, until it has joined again.
     :param first: it was the first control plane of the inventory, which another one has

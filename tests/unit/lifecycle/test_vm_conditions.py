@@ -425,13 +425,25 @@ class TestOtherVdu:
         assert (mixed.members, mixed.listed, mixed.routes) == before
 
 
-def test_a_worker_that_was_rebuilt_without_a_heal_keeps_its_recorded_address(site):
-    """Heat's stack update has done it; the port has got a second address."""
+@pytest.fixture
+def rebuilt(site):
+    """Heat's stack update has rebuilt a worker; the port has got a second address."""
     site.addresses[f"{WORKER}-anew"] = ("10.10.0.100", "10.10.0.5")
     site.workers = [
         replace(one, server_id=f"{WORKER}-anew") if one.server_id == WORKER else one
         for one in site.workers
     ]
-    site.workers.append(machine(Role.WORKER, 7))
-    scale_out(site, "server-7")
-    assert site.members == [MASTER, FIVE, FIFTY_FIVE, SEVEN]
+    return site
+
+
+class TestRebuiltWithoutAHeal:
+    """It keeps its recorded address."""
+
+    def test_scale_out(self, rebuilt):
+        rebuilt.workers.append(machine(Role.WORKER, 7))
+        scale_out(rebuilt, "server-7")
+        assert rebuilt.members == [MASTER, FIVE, FIFTY_FIVE, SEVEN]
+
+    def test_heal_of_another(self, rebuilt):
+        healed(rebuilt, OTHER)
+        assert rebuilt.members == [MASTER, FIVE, FIFTY_FIVE]
