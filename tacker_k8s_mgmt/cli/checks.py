@@ -2,7 +2,6 @@
 """Checks of everything that a request needs; nothing is changed anywhere."""
 
 import argparse
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -178,17 +177,16 @@ class Site:
         """Host keys are not recorded here."""
 
     def load(self) -> HostKeys:
-        """The host keys that the conductor has recorded."""
-        path = os.path.join(self._args.state_path, key_file.KNOWN_HOSTS)
+        """The host keys that the conductor has recorded, for whichever project."""
         try:
-            known = key_file.ReadOnlyKeyFile(path).load()
+            return key_file.load_all(self._args.state_path)
         except OSError as error:
             self._warnings.append(
-                f"{path} cannot be read ({error.strerror}), so the host key of the "
-                "Ansible server was not compared: be root or the conductor's user"
+                f"{error.filename} cannot be read ({error.strerror}), so the host key "
+                "of the Ansible server was not compared: be root or the conductor's "
+                "user"
             )
             return HostKeys()
-        return HostKeys(known.text(), known.label)
 
     def _machines(self, listed: Sequence[Machine]) -> Iterator[Check]:
         if not self._args.machines:

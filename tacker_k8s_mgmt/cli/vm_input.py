@@ -7,7 +7,6 @@ The driver's own search finds them in a stack as Heat would describe it.
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from ipaddress import ip_network
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -30,8 +29,8 @@ from tacker_k8s_mgmt.topology.vm_selectors import VmSelector, vm_selectors
 
 #: For SSH and in the cluster: RFC 5737 and RFC 3849.
 _EXAMPLES = {
-    "ipv4": (ip_network("192.0.2.0/24"), ip_network("198.51.100.0/24")),
-    "ipv6": (ip_network("2001:db8::/64"), ip_network("2001:db8:1::/64")),
+    "ipv4": (networks.network("192.0.2.0/24"), networks.network("198.51.100.0/24")),
+    "ipv6": (networks.network("2001:db8::/64"), networks.network("2001:db8:1::/64")),
 }
 _FIRST = 11
 _MOST = 240

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a cloud's networks fit an instantiate request."""
 
-import ipaddress
 from collections.abc import Iterable, Iterator
 
 from tacker_k8s_mgmt.cloud.client import Cloud
@@ -93,12 +92,12 @@ class NetworkChecks:
         family = self._params.address_family
         inner = {
             "pods (master_node.pod_cidr)": self._params.pod_cidr
-            or ipaddress.ip_network(networks.PODS[family]),
+            or networks.network(networks.PODS[family]),
             "services (master_node.cluster_cidr)": self._params.service_cidr
-            or ipaddress.ip_network(networks.SERVICES[family]),
+            or networks.network(networks.SERVICES[family]),
         }
         for name, other in inner.items():
-            own = ipaddress.ip_network(cidr, strict=False)
+            own = networks.network(cidr)
             if own.version == other.version and own.overlaps(other):
                 yield (
                     f"its subnet {cidr} overlaps the network of {name}, {other}: "
@@ -106,7 +105,7 @@ class NetworkChecks:
                 )
 
     def _is_used(self, cidr: str) -> bool:
-        version = ipaddress.ip_network(cidr, strict=False).version
+        version = networks.network(cidr).version
         return self._params.address_family == f"ipv{version}"
 
     def _ssh_points(self) -> set[str]:

@@ -5,12 +5,12 @@ After ``heat/engine/parameters.py`` and ``constraints.py``. Constraints that ask
 cloud, such as ``nova.flavor``, are left to it.
 """
 
-import ipaddress
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tacker_k8s_mgmt.csar import foreign_patterns
+from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.model.tree import mapping, sequence
 from tacker_k8s_mgmt.request import blanks
 
@@ -131,11 +131,9 @@ def _custom(wanted: Any, kind: str, value: Any) -> str:
     try:
         match wanted:
             case "net_cidr":
-                ipaddress.ip_network(str(value), strict=False)
-                if "/" not in str(value):
-                    raise ValueError
+                networks.network(str(value))
             case "ip_addr":
-                ipaddress.ip_address(str(value))
+                networks.address(str(value))
     except ValueError:
         return (
             "is no network such as 192.0.2.0/24"

@@ -2,11 +2,11 @@
 """Stacks as Heat would describe them, for the driver's search before Heat has any."""
 
 import contextlib
-import ipaddress
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.model.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.topology import base_hot
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
@@ -14,8 +14,8 @@ from tacker_k8s_mgmt.topology.heat_stack import StackResource
 _FLOATING_IP = "OS::Neutron::FloatingIP"
 _ASSOCIATION = "OS::Neutron::FloatingIPAssociation"
 _EXTERNAL = (
-    ipaddress.ip_network("192.0.2.0/24"),
-    ipaddress.ip_network("2001:db8::/64"),
+    networks.network("192.0.2.0/24"),
+    networks.network("2001:db8::/64"),
 )
 
 _Values = Mapping[str, Any]
@@ -125,9 +125,9 @@ class _Simulation:
             return SERVER
         if resource.type != base_hot.PORT:
             return _NONE
-        networks = self._subnets(resource.properties) or _EXTERNAL
+        subnets = self._subnets(resource.properties) or _EXTERNAL
         number = next(self._numbers) + 9
-        addresses = [network[number % network.num_addresses] for network in networks]
+        addresses = [network[number % network.num_addresses] for network in subnets]
         return {
             **port(self._server_of_port.get(resource.path, ""), addresses),
             "allowed_address_pairs": self._value(
@@ -148,10 +148,10 @@ class _Simulation:
 
     def _subnets(self, properties: _Values) -> list[Any]:
         """The template's subnets of a port; none on an external network."""
-        networks = []
+        found = []
         for entry in sequence(properties.get("fixed_ips")):
             subnet = self._top.get(dig(entry, "subnet", "get_resource"))
             cidr = self._value(mapping(dig(subnet, "properties")), "cidr")
             with contextlib.suppress(ValueError):
-                networks.append(ipaddress.ip_network(str(cidr), strict=False))
-        return networks
+                found.append(networks.network(str(cidr)))
+        return found

@@ -4,7 +4,6 @@
 The driver's own search looks for them, so its findings come in its own wording.
 """
 
-import ipaddress
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -39,7 +38,6 @@ _STAND_INS: Mapping[str, dict[str, Any]] = {
 _NODES = ("master_node.", "worker_node.")
 _RULE = "OS::Neutron::SecurityGroupRule"
 _KUBELET = 10250
-_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def reduced(request: Request) -> InstallParams | None:
@@ -179,7 +177,7 @@ class Look:
         if not cause:
             return
         default = networks.PODS[self._params.address_family]
-        pods = ipaddress.ip_network(self._params.pod_cidr or default)
+        pods = self._params.pod_cidr or networks.network(default)
         present = connection_points.attachments(self._stack)
         inner = connection_points.inner_points(self._params, present)
         refused = {
@@ -221,7 +219,7 @@ def _flat(value: Any) -> list[Any]:
     return [one for inner in value for one in _flat(inner)]
 
 
-def _passes(port: StackResource, pods: _Network) -> bool:
+def _passes(port: StackResource, pods: networks.Network) -> bool:
     """Whether packets from all pods may leave a port."""
     if port.attributes.get("port_security_enabled") is False:
         return True
@@ -229,9 +227,9 @@ def _passes(port: StackResource, pods: _Network) -> bool:
     return any(_covers(mapping(pair).get("ip_address"), pods) for pair in pairs)
 
 
-def _covers(address: Any, pods: _Network) -> bool:
+def _covers(address: Any, pods: networks.Network) -> bool:
     try:
-        allowed = ipaddress.ip_network(str(address), strict=False)
+        allowed = networks.network(address)  # one address covers no pods' network
     except ValueError:
         return False
     return allowed.version == pods.version and (

@@ -7,7 +7,6 @@ Booleans and numbers are no strings, which kubespray would refuse.
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from ipaddress import ip_network
 from typing import Any
 
 from tacker_k8s_mgmt.kubespray import network
@@ -108,7 +107,7 @@ def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]
     built |= network.variables(options, params.address_family, nic_mtus)
     private = [registry.as_registry() for registry in params.private_registries]
     if own := options.node_registry:
-        services = params.service_cidr or ip_network(
+        services = params.service_cidr or networks.network(
             networks.SERVICES[params.address_family]
         )
         built[node_registry.ADDRESS_VARIABLE] = str(own.service_address(services))

@@ -2,7 +2,6 @@
 """VMs, and the nodes of the cluster that run on them."""
 
 import enum
-import ipaddress
 import itertools
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt.errors import ClusterError
+from tacker_k8s_mgmt.model import networks
 
 _PORTS = MappingProxyType({"https": 443, "http": 80})
 
@@ -84,7 +84,7 @@ def one_spelling(host: str) -> str:
     """A host's name or address in the spelling that all others are compared in."""
     name = host.strip().lower().removesuffix(".")
     try:
-        return str(ipaddress.ip_address(name))
+        return str(networks.address(name))
     except ValueError:
         return name
 
@@ -128,7 +128,7 @@ def name_nodes(
     def place(machine: Machine) -> tuple[bool, int, int, int]:
         node = former.get(machine)
         position = positions[node.name] if node else len(positions)
-        address = ipaddress.ip_address(machine.address)
+        address = networks.address(machine.address)
         leading = machine.role is Role.CONTROL_PLANE
         return not leading, position, address.version, int(address)
 
@@ -187,7 +187,7 @@ def _former_nodes(
 def _refuse_shared_addresses(machines: Iterable[Machine]) -> None:
     first: dict[object, Machine] = {}
     for machine in machines:
-        other = first.setdefault(ipaddress.ip_address(machine.address), machine)
+        other = first.setdefault(networks.address(machine.address), machine)
         if other is not machine:
             raise ClusterError(
                 detail=f"The servers {other.server_id} and {machine.server_id} have "
@@ -198,7 +198,7 @@ def _refuse_shared_addresses(machines: Iterable[Machine]) -> None:
 
 def _free_name(machine: Machine, taken: Container[str]) -> str:
     # Exploded: from "fd00::", the name would end with a hyphen.
-    address = re.sub("[.:]", "-", ipaddress.ip_address(machine.address).exploded)
+    address = re.sub("[.:]", "-", networks.address(machine.address).exploded)
     name = f"{machine.role.value}-{address}"
     others = (f"{name}-{number}" for number in itertools.count(2))
     return next(n for n in itertools.chain([name], others) if n not in taken)

@@ -3,8 +3,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from ipaddress import ip_network
 from typing import Any
+
+from tacker_k8s_mgmt.model import networks
 
 #: Set by Tacker's v2 API on everything from a manifest (``kubernetes_resource.py``).
 INSTANCE_LABEL = "tacker_vnf_instance_id"
@@ -165,7 +166,7 @@ class Service:
 
 def _network(written: str) -> str:
     try:
-        return str(ip_network(written.strip(), strict=False))
+        return str(networks.network(written))
     except ValueError:
         return written
 

@@ -35,9 +35,9 @@ from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
 from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
 from tacker_k8s_mgmt.remote.load_balancer import Balancer
-from tacker_k8s_mgmt.remote.ssh import bastion_errors
+from tacker_k8s_mgmt.remote.ssh import bastion_errors, key_file
 from tacker_k8s_mgmt.remote.ssh.connector import Ways
-from tacker_k8s_mgmt.remote.ssh.key_file import KNOWN_HOSTS, KeyFile
+from tacker_k8s_mgmt.remote.ssh.key_file import KeyFile
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
 from tacker_k8s_mgmt.remote.ssh.session import Session
@@ -57,7 +57,7 @@ _LAST_TRY = 5.0  # seconds for a VM whose turn comes after boot_timeout
 class Site(Vnf):
     """Everything that an operation on one VNF instance may use.
 
-    :param project_id: whose directory of keys may be used.
+    :param project_id: whose private and host keys may be used; "" if it is not known.
     :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
     :param operation: what the site is used for, for the cluster's lock.
     """
@@ -86,7 +86,7 @@ class Site(Vnf):
         self._ways = Ways(
             params,
             self._logins,
-            self.key_file(os.path.join(state_path, KNOWN_HOSTS)),
+            self.key_file(*key_file.paths(state_path, project_id, vnf_id)),
             options.connect_timeout,
         )
         self._server = LockedSession(

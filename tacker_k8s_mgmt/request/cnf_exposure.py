@@ -7,13 +7,12 @@ It says which Services of the CNF the load balancer of its cluster exposes, and 
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ValidationError
+from pydantic import AfterValidator, ValidationError
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.model import json_text, networks
 from tacker_k8s_mgmt.model.exposure import Exposure, shown
 from tacker_k8s_mgmt.model.services import (
     LOAD_BALANCER,
@@ -41,7 +40,6 @@ def _uuid(value: str) -> str:
 
 
 InstanceId = field_types.Optional[Annotated[str, AfterValidator(_uuid)]]
-Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(field_types.network)]
 
 
 class PortExposure(Structure):
@@ -63,7 +61,7 @@ class ServiceExposure(Structure):
     """Name of the Service."""
     ports: tuple[PortExposure, ...] = ()
     """List of its ports to expose. Default: all of TCP and UDP."""
-    sources: tuple[Network, ...] = ()
+    sources: tuple[field_types.Network, ...] = ()
     """List of networks whose hosts may connect. Default: the Service's
     loadBalancerSourceRanges, or all hosts."""
     proxy_protocol: field_types.Flag = False
@@ -149,7 +147,7 @@ def _of_service(
     sources = tuple(map(str, wanted.sources)) or service.sources
     for source in sources:
         try:
-            field_types.network(source)
+            networks.network(source)
         except ValueError as error:
             problems.append(
                 f"Service {service.name}: {source!r} of its loadBalancerSourceRanges "

@@ -8,14 +8,12 @@ problems are reported beside those of single attributes.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt.model import networks, reserved_variables
-from tacker_k8s_mgmt.request import field_types
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
 
 _POD_CIDR = ("master_node", "pod_cidr")
@@ -37,7 +35,7 @@ _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 class _Range(NamedTuple):
     name: str
-    network: IPv4Network | IPv6Network
+    network: networks.Network
     shown: str
 
 
@@ -91,7 +89,7 @@ def _overlaps(reading: Reading) -> Iterator[str]:
             yield f"{first.name}: {first.shown} overlaps {other.name} ({other.shown})"
 
 
-def services(reading: Reading) -> IPv4Network | IPv6Network | None:
+def services(reading: Reading) -> networks.Network | None:
     """The network of Services; None if the request has none of the right form."""
     ranges = _range(reading, _CLUSTER_CIDR, networks.SERVICES[_family(reading)])
     return ranges[0].network if ranges else None
@@ -104,13 +102,15 @@ def _range(reading: Reading, location: Location, default: str | None) -> list[_R
     if network:
         return [_Range(name, network, str(network))]
     if default and not written:
-        return [_Range(name, ip_network(default), f"kubespray's default {default}")]
+        return [
+            _Range(name, networks.network(default), f"kubespray's default {default}")
+        ]
     return []
 
 
-def _network(written: Any) -> IPv4Network | IPv6Network | None:
+def _network(written: Any) -> networks.Network | None:
     try:
-        return field_types.network(written)
+        return networks.network(written)
     except ValueError:
         return None
 

@@ -10,14 +10,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, Strict
 
-from tacker_k8s_mgmt.model import redaction
+from tacker_k8s_mgmt.model import networks, redaction
 
 LONGEST_NAME = 255
 # Linux's PATH_MAX, less what we put below a directory.
@@ -127,7 +126,8 @@ def _host(value: str) -> str:
     if "/" in value:
         raise ValueError("must be one address or host name, not a network")
     try:
-        address = ip_address(value)
+        # No blanks: they are kept, as the whole text is.
+        address = networks.zoned_address(value if value.strip() == value else "")
     except ValueError:
         labels = _plain(value).removesuffix(".").split(".")
         if (
@@ -209,19 +209,6 @@ def _package_path(value: str) -> str:
     return path
 
 
-def network(value: Any) -> IPv4Network | IPv6Network:
-    """A network without host bits; ``params.parse`` warns about dropped ones.
-
-    :raises ValueError: the value is no network with a prefix length.
-    """
-    if isinstance(value, str) and "/" in value:
-        try:
-            return ip_network(value.strip(), strict=False)
-        except ValueError:
-            pass
-    raise ValueError("must be a network such as 10.233.64.0/18")
-
-
 def _proxy_url(value: SecretStr) -> SecretStr:
     text = _plain(value.get_secret_value())
     problem = "must be an http:// or https:// URL with a host"
@@ -269,9 +256,9 @@ AbsolutePath = Annotated[str, AfterValidator(absolute_path)]
 OptionalAbsolutePath = Optional[AbsolutePath]
 OwnedDirectory = Annotated[str, AfterValidator(_owned_directory)]
 PackagePath = Annotated[str, AfterValidator(_package_path)]
-OptionalNetwork = Optional[
-    Annotated[IPv4Network | IPv6Network, BeforeValidator(network)]
-]
+# ``params.parse`` warns about dropped host bits.
+Network = Annotated[networks.Network, BeforeValidator(networks.network)]
+OptionalNetwork = Optional[Network]
 OptionalProxyUrl = Annotated[
     Optional[Annotated[SecretStr, AfterValidator(_proxy_url)]], _PROXY_FORM
 ]

@@ -5,13 +5,12 @@ Aliases are the names of the specification's attribute table and of the kubeadm 
 user guide. The docstring of each field is its text in the user documentation.
 """
 
-import ipaddress
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SecretStr
 
-from tacker_k8s_mgmt.model import redaction
+from tacker_k8s_mgmt.model import networks, redaction
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.playbook_runs import Forks
 from tacker_k8s_mgmt.request import field_types, option_types, secret_fields
@@ -123,12 +122,12 @@ class InstallParams(Structure):
     """What came of the profile."""
 
     @property
-    def pod_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    def pod_cidr(self) -> networks.Network | None:
         """The pods' network; None for kubespray's default."""
         return self.control_plane.pod_cidr
 
     @property
-    def service_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    def service_cidr(self) -> networks.Network | None:
         """The services' network; None for kubespray's default."""
         return self.control_plane.service_cidr
 

@@ -6,9 +6,9 @@ registry``). Nodes reach a Service by its ClusterIP in every mode of kube-proxy,
 not resolve its name, so it gets a fixed address, and the container engines a mirror.
 """
 
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Annotated
 
+from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.request import option_types
 from tacker_k8s_mgmt.request.key_aliases import Structure
 from tacker_k8s_mgmt.request.option_metadata import Becomes
@@ -22,8 +22,6 @@ _PORT = 5000
 # (KEP-3070). kubespray takes the first for the API, the third for the cluster's DNS.
 _POSITION = 10
 SMALLEST_NETWORK = 16  # addresses
-
-_Network = IPv4Network | IPv6Network
 
 
 class NodeRegistry(Structure):
@@ -47,14 +45,14 @@ class NodeRegistry(Structure):
     size: Annotated[option_types.OptionalQuantity, Becomes("registry_disk_size")] = None
     """Size of that volume, such as 20Gi. Default: 10Gi."""
 
-    def service_address(self, services: _Network) -> IPv4Address | IPv6Address:
+    def service_address(self, services: networks.Network) -> networks.Address:
         """The address of the registry's Service.
 
         :param services: the network of Services.
         """
         return self.address or services[_POSITION]
 
-    def as_registry(self, services: _Network) -> Registry:
+    def as_registry(self, services: networks.Network) -> Registry:
         """The same as an item of ``cluster.registries``."""
         address = self.service_address(services)
         host = f"[{address}]" if address.version == 6 else address

@@ -5,10 +5,9 @@ The checks work on the request as it was read, as those of :mod:`.cross_validati
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 
-from tacker_k8s_mgmt.model import network_plugins
+from tacker_k8s_mgmt.model import network_plugins, networks
 from tacker_k8s_mgmt.request import cross_validation, node_registry, option_metadata
 from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
@@ -150,9 +149,9 @@ def _node_registry(
             )
 
 
-def _is_within(address: str, network: IPv4Network | IPv6Network) -> bool:
+def _is_within(address: str, network: networks.Network) -> bool:
     try:
-        return ip_address(address) in network
+        return networks.address(address) in network
     except ValueError:
         return True  # its type reports that
 

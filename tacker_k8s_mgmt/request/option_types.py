@@ -6,7 +6,6 @@ template. No error text repeats a value.
 """
 
 import re
-from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -159,7 +158,7 @@ Taint = Annotated[
     ),
 ]
 OptionalAddress = Optional[
-    Annotated[IPv4Address | IPv6Address, BeforeValidator(networks.address)]
+    Annotated[networks.Address, BeforeValidator(networks.address)]
 ]
 OptionalQuantity = Optional[
     Annotated[str, _matching(r"[1-9]\d{0,8}[KMGTPE]i?", "a size such as 20Gi")]

@@ -2,7 +2,6 @@
 """The list ``tenants``: who shares the cluster, and what each one may use."""
 
 import re
-from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
@@ -75,7 +74,6 @@ def _word(value: str) -> str:
 TenantName = Annotated[str, AfterValidator(_tenant)]
 Quantity = Annotated[str, BeforeValidator(_quantity)]
 Quantities = dict[Annotated[str, AfterValidator(_resource)], Quantity]
-Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(field_types.network)]
 _Word = Annotated[str, AfterValidator(_word)]
 
 
@@ -122,7 +120,7 @@ class Allowed(Structure):
     """List of other tenants with whose pods there may be connections."""
     namespaces: tuple[field_types.Name, ...] = ()
     """List of namespaces with whose pods there may be connections."""
-    networks: tuple[Network, ...] = ()
+    networks: tuple[field_types.Network, ...] = ()
     """List of networks with whose hosts there may be connections. 0.0.0.0/0 stands for
     all, with most plugins also for the pods of all tenants."""
     ports: tuple[AllowedPort, ...] = ()

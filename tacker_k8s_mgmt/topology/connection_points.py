@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """External connection points: those of a request, and the ports of the stack."""
 
-import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.model.nodes import one_spelling
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import FLOATING_IP, PORT, StackResource
@@ -40,14 +40,12 @@ class Attachment:
     @property
     def wrong_addresses(self) -> tuple[str, ...]:
         """Addresses that Neutron refuses: no IP address, or one with a zone."""
-        return tuple(
-            a for a in sorted(self.addresses) if "%" in a or not _is_address(a)
-        )
+        return tuple(a for a in sorted(self.addresses) if not _is_address(a))
 
 
 def _is_address(text: str) -> bool:
     try:
-        ipaddress.ip_address(text)
+        networks.address(text)
     except ValueError:
         return False
     return True

@@ -7,13 +7,13 @@ any depth. So a VM of a role is a stack, nested or the top one, with resources o
 names.
 """
 
-import ipaddress
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tacker_k8s_mgmt.errors import DiscoveryError
+from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.model.nodes import Machine, Role, of_role
 from tacker_k8s_mgmt.request.option_types import LABEL_VALUE
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -470,16 +470,17 @@ def _machine(
         )
     server_id, family = _server_id(attribute, nic), selector.family
     if ssh.type == FLOATING_IP:
-        logins = [str(ssh.attributes.get("floating_ip_address") or "")]
+        floating = ssh.attributes.get("floating_ip_address")
+        logins = [str(_address(ssh_cp, ssh, floating)) if floating else ""]
     else:
         if _server_id(ssh_cp, ssh) != server_id:
             text = f"{nic.name} belongs to another VM than {ssh.name}"
             raise _Mismatch(f"{nic_cp}: {text}", of_names=True)
-        at_port = _fixed_addresses(ssh)
+        at_port = _fixed_addresses(ssh_cp, ssh)
         logins = at_port.get(family) or next(iter(at_port.values()), [""])
     if not logins[0]:
         raise _Mismatch(f"{ssh_cp}: {ssh.name} has no address")
-    inner = _fixed_addresses(nic)
+    inner = _fixed_addresses(attribute, nic)
     if family not in inner:
         other = f", only {next(iter(inner))}" if inner else ""
         raise _Mismatch(
@@ -530,13 +531,21 @@ def _server_id(attribute: str, port: StackResource) -> str:
     return server_id
 
 
-def _fixed_addresses(port: StackResource) -> dict[str, list[str]]:
+def _address(attribute: str, point: StackResource, value: Any) -> networks.Address:
+    try:
+        return networks.address(value)
+    except ValueError:
+        text = f"{attribute}: Heat has an address of {point.name} that is not one"
+        raise _Mismatch(text) from None
+
+
+def _fixed_addresses(attribute: str, port: StackResource) -> dict[str, list[str]]:
     """The addresses of each family: ``{"ipv4": [...], "ipv6": [...]}``.
 
     Neutron lists them ordered as text, whichever the port had first.
     """
     addresses: dict[str, list[str]] = {}
     for fixed in port.attributes.get("fixed_ips") or ():
-        address = ipaddress.ip_address(fixed["ip_address"])
+        address = _address(attribute, port, fixed["ip_address"])
         addresses.setdefault(f"ipv{address.version}", []).append(str(address))
     return addresses

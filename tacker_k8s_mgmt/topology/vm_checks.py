@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of a cluster's VMs: their roles and addresses."""
 
-import ipaddress
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -20,12 +19,14 @@ def roles(machines: Sequence[Machine]) -> Iterator[str]:
 def misplaced(server_id: str, address: str, params: InstallParams) -> str:
     """Why a VM cannot have an address: pods or services have it; "" if it can."""
     family = params.address_family
-    for attribute, cidr in (
-        ("pod_cidr", params.pod_cidr or networks.PODS[family]),
-        ("cluster_cidr", params.service_cidr or networks.SERVICES[family]),
+    for attribute, network in (
+        ("pod_cidr", params.pod_cidr or networks.network(networks.PODS[family])),
+        (
+            "cluster_cidr",
+            params.service_cidr or networks.network(networks.SERVICES[family]),
+        ),
     ):
-        network = ipaddress.ip_network(cidr)
-        if ipaddress.ip_address(address) in network:
+        if networks.address(address) in network:
             return (
                 f"master_node.{attribute}: the VM {server_id} has the address "
                 f"{address}, which is in {network}"

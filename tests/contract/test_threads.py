@@ -110,4 +110,4 @@ def test_every_hook_ends_and_every_limit_fires(server, tmp_path, program, vnfs):
     # Nothing on the conductor but the driver's own state.
     assert list(scratch.iterdir()) == []
     state = {path.name for path in (server.home / "state").iterdir()}
-    assert state == {"journal", "known_hosts"}
+    assert state == {"journal", "known_hosts.d"}

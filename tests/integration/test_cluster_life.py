@@ -103,12 +103,13 @@ def impatient(tmp_path) -> Path:
 def traces(lab: Lab, cluster: Cluster) -> tuple[str, str, str, str]:
     """Everything that a look must not change."""
     listing = f"cd {cluster.directory} && find . -printf '%p %s %T@\\n' | sort"
-    known = client.state() / "data" / "tacker" / "state" / "k8s_mgmt" / "known_hosts"
+    state = client.state() / "data" / "tacker" / "state" / "k8s_mgmt"
+    known = sorted((state / "known_hosts.d").iterdir())
     vms = (cluster.server("externalLB"), cluster.server("masterNode"))
     files = "find /tmp /etc -xdev -mindepth 1 -printf '%p %s %T@\\n' | sort"
     left = "".join(client.on_host(vm, "sh", "-c", files) for vm in vms)
     show = json.dumps(cluster.show(), sort_keys=True)
-    return lab.ansible(listing), known.read_text(), left, show
+    return lab.ansible(listing), "".join(path.read_text() for path in known), left, show
 
 
 class TestCluster:

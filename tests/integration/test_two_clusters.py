@@ -114,7 +114,7 @@ class TestSecrets:
     def test_in_no_file_of_the_conductor(self, clusters):
         state = settings.from_environment().data / "tacker"
         files = [path for path in state.rglob("*") if path.is_file()]
-        assert [path for path in files if path.name == "known_hosts"]
+        assert [path for path in files if path.parent.name == "known_hosts.d"]
         for path in files:
             Cluster.assert_no_secret_in(path.read_text(errors="replace"))
 

@@ -2,7 +2,6 @@
 """``tacker-k8s-mgmt csar build``: a package of a sample or of own files."""
 
 import argparse
-import ipaddress
 import uuid
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from tacker_k8s_mgmt.csar.api import APIS, V1
 from tacker_k8s_mgmt.csar.build import Built, build
 from tacker_k8s_mgmt.csar.customize import Site
 from tacker_k8s_mgmt.errors import PackageError
+from tacker_k8s_mgmt.model import networks
 
 
 class CsarBuild(Report):
@@ -169,7 +169,7 @@ def _parameters(args: argparse.Namespace) -> dict[str, str]:
         if args.user_data:
             given["user_data"] = args.user_data.read_text(encoding="utf-8")
         if args.management_cidr:
-            ipaddress.ip_network(args.management_cidr)
+            _check_network(args.management_cidr)
     except OSError as error:
         raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -197,3 +197,13 @@ def _check_usage(args: argparse.Namespace) -> None:
         raise UsageError(f"no flavour {args.flavour} in {source} (it has: {listed})")
     if args.types and not args.types.is_dir():
         raise UsageError(f"--types: there is no directory {args.types}")
+
+
+def _check_network(text: str) -> None:
+    """Check a network.
+
+    :raises ValueError: it is none, or has host bits.
+    """
+    network = networks.network(text)
+    if networks.address(text.partition("/")[0]) != network.network_address:
+        raise ValueError(f"{text} has host bits set")

@@ -5,7 +5,6 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 from pydantic import BaseModel, SecretStr
@@ -13,6 +12,7 @@ from pydantic import BaseModel, SecretStr
 from tacker_k8s_mgmt.cli import common, masking, profile_input, request_input
 from tacker_k8s_mgmt.cli.base import Outcome, Report
 from tacker_k8s_mgmt.cli.request_input import RESOLVED_LATER, CheckedRequest
+from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.profile_values import Expansion
 
@@ -117,7 +117,7 @@ def _attributes(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, 
 def _plain(value: Any) -> Any:
     if isinstance(value, SecretStr):
         return value.get_secret_value()  # already masked
-    if isinstance(value, IPv4Network | IPv6Network):
+    if isinstance(value, networks.Network):
         return str(value)
     return list(value) if isinstance(value, tuple) else value
 

@@ -8,7 +8,6 @@ failed one, and without a majority no member lists the others: then the members 
 file records are asked, and at last the file itself is the list.
 """
 
-import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.node_files import ETCD_ENV
 from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.model.nodes import one_spelling
 from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import NOT_UNDERSTOOD
 from tacker_k8s_mgmt.remote.ssh.channel import Result, last_lines
@@ -161,11 +161,7 @@ def _endpoint(listed: _Listed) -> str:
 
 
 def _address(url: str) -> str:
-    host = urlsplit(url).hostname or ""
-    try:
-        return str(ipaddress.ip_address(host))
-    except ValueError:  # a host name
-        return host
+    return one_spelling(urlsplit(url).hostname or "")
 
 
 def _member(

@@ -4,7 +4,7 @@
 from typing import Protocol
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.ssh import login
+from tacker_k8s_mgmt.remote.ssh import known_hosts, login
 from tacker_k8s_mgmt.remote.ssh.bastion import Jump
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
@@ -25,7 +25,8 @@ class Ways:
     """Routes and logins to the hosts of a cluster; thread-safe.
 
     :param store: the recorded host keys of Ansible servers and bastions. Other clusters
-        share it: a request's keys replace the recorded ones for this cluster only.
+        of the project share it: a request's keys replace the recorded ones for this
+        cluster only.
     :param timeout: seconds for a login on the Ansible server or the bastion.
     """
 
@@ -52,8 +53,9 @@ class Ways:
         ansible, account = self._params.ansible, self._params.server_account
         via = self._via("ansible")
         bastion = self._params.bastion
-        # Hosts behind different bastions may have the same private address.
-        alias = f"{ansible.host}%{bastion.host}" if via and bastion else ""
+        alias = ""
+        if via and bastion:
+            alias = known_hosts.behind(ansible.host, bastion.host, bastion.port)
         endpoint = self._logins.endpoint(
             account, ansible.host, ansible.port, known_as=alias, via=via
         )
@@ -106,7 +108,9 @@ class Ways:
 
     def _log_in(self, endpoint: Endpoint) -> tuple[Session, HostKeys]:
         given = bool(endpoint.host_keys)
-        keys = HostKeys() if given else self._store.load()
+        keys = self._store.load()
+        if given:
+            keys = keys.only_revoked()
         session = login.connect(
             endpoint,
             host_keys=keys,

@@ -8,16 +8,41 @@ changes. Lines that cannot be used (comments, markers, patterns) are kept as the
 import base64
 import hashlib
 import hmac
+import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote.ssh import login_errors
 from tacker_k8s_mgmt.request import host_keys
+
+# A host's name or address, also with a zone, or behind a bastion. No comma, blank, line
+# feed, bracket or wildcard: those make several names, lines or patterns of it.
+_NAME = re.compile(r"[A-Za-z0-9:][A-Za-z0-9._:%-]*")
+_KIND = re.compile(r"[a-z][A-Za-z0-9@.-]*")
+_KEY = re.compile(r"[A-Za-z0-9+/]+=*")
+_REVOKED = "@revoked"
 
 
 def host_name(host: str, port: int) -> str:
     """Return the host as OpenSSH writes it: ``[host]:port`` for ports other than 22."""
     return host if port == 22 else f"[{host}]:{port}"
+
+
+def behind(host: str, bastion: str, port: int) -> str:
+    """Return the name of a host behind a bastion.
+
+    Hosts behind different bastions may have the same private address.
+
+    :param port: the bastion's.
+    """
+    return f"{host}%{bastion}%{port}"
+
+
+def _earlier_name(host: str) -> str:
+    """Return the name that releases without the bastion's port recorded."""
+    name, _, port = host.rpartition("%")
+    return name if "%" in name and port.isdecimal() else host
 
 
 def damage(text: str) -> str:
@@ -43,13 +68,21 @@ class HostKeys:
 
     :param text: lines of a ``known_hosts`` file.
     :param label: where the text is recorded, for the message about a changed key.
+    :param former: keys that count for hosts of which none is recorded here. They are
+        recorded here, too, once such a host has shown one of them.
     """
 
     #: Whether the first key of a host is recorded.
     learns = True
 
-    def __init__(self, text: str = "", label: str = "known_hosts") -> None:
+    def __init__(
+        self,
+        text: str = "",
+        label: str = "known_hosts",
+        former: Sequence["HostKeys"] = (),
+    ) -> None:
         self.label = label
+        self._former = tuple(former)
         self._lines = [line for line in text.splitlines() if line.strip()]
         self._lock = threading.Lock()
 
@@ -67,7 +100,7 @@ class HostKeys:
 
         :param given: see :meth:`trust`; their types come first if none is recorded.
         """
-        kinds = {kind for kind, _ in self.of(host, port)}
+        kinds = {kind for keys in self._known(host, port) for kind, _ in keys}
         kinds = kinds or set(host_keys.kinds(given))
         if "ssh-rsa" in kinds:
             kinds |= {"rsa-sha2-512", "rsa-sha2-256"}
@@ -85,23 +118,91 @@ class HostKeys:
             is not among *given*.
         :raises UnknownHostError: neither a recorded nor a given key to compare with,
             and these keys do not learn.
+        :raises RevokedKeyError: the key is revoked for this host.
+        :raises HostNameError: the name is not one that can be recorded.
         """
         given = tuple(given)
+        name = self._checked_name(host, port)
+        self._check_keys([(key_type, key)])
+        if place := self.revoked(host, port, key):
+            raise login_errors.RevokedKeyError(host=host, recorded=place)
         with self._lock:
-            known = self.of(host, port)
+            known = self._known(host, port)
             if known:
-                return (key_type, key) in known
+                is_known = all((key_type, key) in keys for keys in known)
+                if is_known and self.learns and not self.of(host, port):
+                    keys = dict.fromkeys(key for keys in known for key in keys)
+                    self._lines += [f"{name} {kind} {text}" for kind, text in keys]
+                return is_known
             if not given and not self.learns:
                 raise errors.UnknownHostError(host=host, recorded=self.label)
             if given and not host_keys.is_among(key_type, key, given):
                 return False
             if self.learns:
-                self._lines.append(f"{host_name(host, port)} {key_type} {key}")
+                self._lines.append(f"{name} {key_type} {key}")
             return True
 
     def knows(self, host: str, port: int) -> bool:
         """Return whether a key of the host is recorded."""
         return bool(self.of(host, port))
+
+    def recorded_in(self, host: str, port: int) -> str:
+        """Return where keys of the host are recorded; "" for nowhere."""
+        if self.knows(host, port):
+            return self.label
+        name = _earlier_name(host)
+        return " and ".join(
+            keys.label
+            for keys in self._former
+            if keys.knows(host, port) or keys.knows(name, port)
+        )
+
+    def revoked(self, host: str, port: int, key: str) -> str:
+        """Return where a key is marked as revoked for the host; "" for nowhere.
+
+        For a name with wildcards or exceptions it is, whatever they are: they may be
+        hostile, and a key that is revoked for some hosts is not to be trusted.
+        """
+        addresses = {host, _earlier_name(host), host.partition("%")[0]}
+        names = {*addresses, *(host_name(name, port) for name in addresses)}
+        for line in list(self._lines):
+            marker, entries, _, shown = [*line.split(), "", "", ""][:4]
+            if marker == _REVOKED and shown == key:
+                if set(entries) & set("*?!"):
+                    return self.label
+                if any(_matches(e, n) for e in entries.split(",") for n in names):
+                    return self.label
+        places = (keys.revoked(host, port, key) for keys in self._former)
+        return next(filter(None, places), "")
+
+    def only_revoked(self) -> "HostKeys":
+        """Return these without the keys of hosts, for a host whose keys are given."""
+        text = "".join(
+            f"{line}\n" for line in self._lines if line.split()[0] == _REVOKED
+        )
+        former = [keys.only_revoked() for keys in self._former]
+        return HostKeys(text, self.label, former)
+
+    def _known(self, host: str, port: int) -> list[list[tuple[str, str]]]:
+        """Return the host's keys in each place that counts for it."""
+        if own := self.of(host, port):
+            return [own]
+        name = _earlier_name(host)
+        former = (keys.of(host, port) or keys.of(name, port) for keys in self._former)
+        return [keys for keys in former if keys]
+
+    def _checked_name(self, host: str, port: int) -> str:
+        if not _NAME.fullmatch(host):
+            raise self._refusal("A host's name", "one name or address")
+        return host_name(host, port)
+
+    def _check_keys(self, keys: Iterable[tuple[str, str]]) -> None:
+        if not all(_KIND.fullmatch(kind) and _KEY.fullmatch(key) for kind, key in keys):
+            raise self._refusal("An SSH host key", "a kind and a key in base64")
+
+    def _refusal(self, what: str, wanted: str) -> errors.RemoteError:
+        # The text is not repeated: it may be of any length and form.
+        return login_errors.HostNameError(what=what, wanted=wanted, recorded=self.label)
 
     def of(self, host: str, port: int) -> list[tuple[str, str]]:
         """Return type and key (base64) of every recorded key of the host."""
@@ -115,8 +216,9 @@ class HostKeys:
 
     def record(self, host: str, port: int, keys: Sequence[Sequence[str]]) -> None:
         """Replace the host's keys by these (type and key of each), if there are any."""
-        name = host_name(host, port)
+        name = self._checked_name(host, port)
         new = [(kind, key) for kind, key in keys]
+        self._check_keys(new)
         if new and new != self.of(host, port):
             with self._lock:
                 self._drop(lambda entry: _matches(entry, name))

@@ -136,8 +136,8 @@ def _distrust(
     endpoint: Endpoint, host_keys: HostKeys, kind: str, key: str
 ) -> errors.HostKeyError:
     host = endpoint.host
-    if host_keys.knows(endpoint.known_as or host, endpoint.port):
-        return errors.HostKeyError(host=host, recorded=host_keys.label)
+    if place := host_keys.recorded_in(endpoint.known_as or host, endpoint.port):
+        return errors.HostKeyError(host=host, recorded=place)
     return login_errors.GivenKeyError(
         host=host, kind=kind, fingerprint=fingerprint(key)
     )

@@ -14,6 +14,25 @@ class PasswordsRefused(errors.AuthError):
     )
 
 
+class RevokedKeyError(errors.HostKeyError):
+    """The host presents a key that is marked as revoked."""
+
+    message = (
+        "The SSH host key of {host} is revoked ({recorded}), so nothing was sent to it."
+    )
+    default_hint = (
+        "Give the host new keys, then remove its revoked one. While it presents that "
+        "one, the connection may be intercepted."
+    )
+
+
+class HostNameError(errors.RemoteError):
+    """What is to be recorded among host keys is not one host and its key."""
+
+    message = "{what} cannot be recorded in {recorded}: it is not {wanted}."
+    default_hint = "Correct the request, or the file that has it."
+
+
 class GivenKeyError(errors.HostKeyError):
     """The host presents none of the keys that the request gives."""
 

@@ -280,13 +280,23 @@ class TestServer:
         assert "is not the one that was recorded" in text
         assert str(known) in text
 
+    def test_a_host_key_that_changed_for_any_project(self, findings, sshd, tmp_path):
+        path, _ = key_file.paths(str(tmp_path / "state"), "c0ffee", "")
+        known = Path(path)
+        known.parent.mkdir(parents=True)
+        pair = ssh_keys.make("ecdsa-256").public
+        known.write_text(f"[127.0.0.1]:{sshd.port} {pair}\n")
+        (text,) = findings()["Ansible server"]
+        assert "is not the one that was recorded" in text
+        assert path in text
+
     def test_recorded_host_keys_that_may_not_be_read_are_reported(
         self, run, monkeypatch, tmp_path
     ):
-        def load(self):
-            raise PermissionError(13, "Permission denied")
+        def read(path):
+            raise PermissionError(13, "Permission denied", path)
 
-        monkeypatch.setattr(key_file.ReadOnlyKeyFile, "load", load)
+        monkeypatch.setattr(key_file, "_read", read)
         code, out, _ = run()
         assert code == 0
         assert f"warning: {tmp_path}/state/known_hosts cannot be read" in out

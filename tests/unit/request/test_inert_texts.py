@@ -173,6 +173,42 @@ def test_every_option_has_its_texts_tried():
     assert {"bastion.username", "worker_node.aspects.0.aspect_id"} <= tried
 
 
+def read(body: dict[str, Any], place: Place, text: str) -> bool:
+    """Whether a request with this text at this place is accepted."""
+    try:
+        return (
+            params.parse(request(replaced(body, place, text, appended=False)))
+            is not None
+        )
+    except ParamError as error:
+        return shown(place) not in str(error)
+
+
+def test_no_address_or_network_has_text_behind_it():
+    release = max(full_request.KUBERNETES)
+    more = {
+        "master_node.pod_cidr": "10.235.0.0/16",
+        "master_node.cluster_cidr": "10.233.0.0/18",
+        "proxy.k8s_node_cidr": "10.10.0.0/24",
+    }
+    body = changed({**body_of(release), **more})
+    tried = set()
+    for place in texts(body):
+        takes = any(
+            read(body, place, form) for form in ("10.233.0.99", "10.240.0.0/18")
+        )
+        if not takes or read(body, place, "a b"):
+            continue
+        tried.add(shown(place))
+        for zone in ("x\n10.9.9.9 ssh-ed25519 AAAA", "{{ x }}", "x,10.9.9.9", "$(id)"):
+            for text in (f"fe80::1%{zone}", f"fe80::%{zone}/64", f"fe80::/64%{zone}"):
+                assert not read(body, place, text), (shown(place), text)
+    assert tried >= {
+        *("ansible.ip_address", "bastion.ip_address", "cluster.node_registry.address"),
+        *more,
+    }
+
+
 @pytest.mark.parametrize("hostile", [one for one in HOSTILE if "\n" not in one])
 @pytest.mark.parametrize("field", ["compute_host", "aspect_id"])
 def test_what_nova_and_heat_call_a_vm_stays_a_text(hostile, field):

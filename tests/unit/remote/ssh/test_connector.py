@@ -18,7 +18,12 @@ from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.remote.ansible import preflight
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
 from tacker_k8s_mgmt.remote.backoff import Backoff
-from tacker_k8s_mgmt.remote.ssh import bastion_errors, login
+from tacker_k8s_mgmt.remote.ssh import (
+    bastion_errors,
+    known_hosts,
+    login,
+    login_errors,
+)
 from tacker_k8s_mgmt.remote.ssh.connector import Ways
 from tacker_k8s_mgmt.remote.ssh.key_file import KeyFile
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
@@ -193,7 +198,7 @@ class TestHostKeys:
         assert sorted(names) == sorted(
             [
                 f"[127.0.0.1]:{bastion.port}",
-                f"[127.0.0.1%127.0.0.1]:{sshd.port}",
+                f"[127.0.0.1%127.0.0.1%{bastion.port}]:{sshd.port}",
             ]
         )
 
@@ -218,7 +223,8 @@ class TestHostKeys:
         changes = through(bastion, password=ON_BASTION) | {f"{whose}.host_key": text}
         made = site(changes)
         # Another one is recorded: what the request gives is meant.
-        alias = "127.0.0.1" if whose == "bastion" else "127.0.0.1%127.0.0.1"
+        behind = known_hosts.behind("127.0.0.1", "127.0.0.1", bastion.port)
+        alias = "127.0.0.1" if whose == "bastion" else behind
         port = bastion.port if whose == "bastion" else sshd.port
         line = f"[{alias}]:{port} ecdsa-sha2-nistp256 b3RoZXI=\n"
         made.store.add(HostKeys(line))
@@ -226,6 +232,46 @@ class TestHostKeys:
         recorded = made.store.load().text()
         assert line in recorded
         assert shown.get_base64() not in recorded
+
+    @pytest.mark.parametrize("whose", ["bastion", "ansible"])
+    def test_a_given_one_that_is_revoked_is_refused_with_nothing_sent(
+        self, whose, site, bastion, sshd
+    ):
+        host = bastion if whose == "bastion" else sshd
+        shown = f"{host.key.get_name()} {host.key.get_base64()}"
+        made = site(
+            through(bastion, password=ON_BASTION) | {f"{whose}.host_key": shown}
+        )
+        made.store.add(HostKeys(f"@revoked * {shown}\n"))
+        with pytest.raises(
+            (login_errors.RevokedKeyError, bastion_errors.BastionKeyError),
+            match="is revoked",
+        ):
+            made.ways.server()
+        assert host.tried == []
+
+    @pytest.mark.parametrize("is_known", [True, False])
+    def test_one_of_before_names_no_port_of_the_bastion(
+        self, is_known, site, bastion, sshd, tmp_path
+    ):
+        own, old = tmp_path / "state" / "own", tmp_path / "state" / "known_hosts"
+        shown = f"{sshd.key.get_name()} {sshd.key.get_base64()}"
+        other = "ecdsa-sha2-nistp256 b3RoZXI="
+        old.parent.mkdir()
+        old.write_text(
+            f"[127.0.0.1%127.0.0.1]:{sshd.port} {shown if is_known else other}\n"
+        )
+        made = site(through(bastion, password=ON_BASTION))
+        made.ways = Ways(made.params, made.logins, KeyFile(str(own), str(old)), 5)
+        if is_known:
+            made.ways.server().close()
+            name = known_hosts.behind("127.0.0.1", "127.0.0.1", bastion.port)
+            assert f"[{name}]:{sshd.port} {shown}\n" in own.read_text()
+        else:
+            with pytest.raises(errors.HostKeyError, match=str(old)):
+                made.ways.server()
+            assert sshd.tried == []
+        made.ways.close()
 
     @pytest.mark.parametrize("whose", ["bastion", "ansible"])
     def test_any_other_than_the_given_one_gets_nothing(

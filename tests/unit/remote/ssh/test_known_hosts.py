@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """known_hosts texts."""
 
+import base64
+import hmac
 import subprocess
 import threading
 
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.ssh import known_hosts
+from tacker_k8s_mgmt.remote.ssh import known_hosts, login_errors
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tests.helpers import ssh_keys
 
@@ -211,3 +213,154 @@ def test_two_threads_cannot_trust_two_keys_of_one_host():
 )
 def test_what_is_no_known_hosts_file(text, found):
     assert known_hosts.damage(text) == found
+
+
+NO_NAMES = (
+    "fe80::1%x\n10.9.9.9 ssh-ed25519 AAAA #",
+    *("10.0.0.5,10.9.9.9", "10.0.0.5 10.9.9.9", "", " ", "*", "10.0.0.?", "!a", "#a"),
+    *("@revoked", "|1|c2FsdA==|aGFzaA==", "[10.0.0.9]:22", "a\0b", "a\tb", "a\x0bb"),
+    *("a\u2028b", "a\x85b", "\u00e9", "a\r", "\x1b[2J", "%a"),
+)
+
+
+@pytest.mark.parametrize("name", NO_NAMES, ids=repr)
+@pytest.mark.parametrize("port", [22, 2222])
+def test_what_is_no_name_by_itself_is_not_recorded(name, port):
+    for keys in (HostKeys(TEXT), RecordedKeys(TEXT)):
+        with pytest.raises(login_errors.HostNameError) as caught:
+            keys.trust(name, port, "ssh-ed25519", "AAAA", given=[])
+        assert str(caught.value).isprintable()
+        with pytest.raises(login_errors.HostNameError):
+            keys.record(name, port, [("ssh-ed25519", "AAAA")])
+        assert keys.text() == TEXT
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ("ssh-ed25519", "AAAA\n10.9.9.9 ssh-ed25519 AAAA"),
+        ("ssh-ed25519", "AAAA BBBB"),
+        ("ssh-ed25519", ""),
+        ("ssh-ed25519\n", "AAAA"),
+        ("10.9.9.9 ssh-ed25519", "AAAA"),
+    ],
+)
+def test_what_is_no_key_is_not_recorded(key):
+    keys = HostKeys(TEXT)
+    with pytest.raises(login_errors.HostNameError):
+        keys.record("10.0.0.5", 22, [("ssh-ed25519", "AAAA"), key])
+    with pytest.raises(login_errors.HostNameError):
+        keys.trust("10.0.0.77", 22, *key)
+    assert keys.text() == TEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        ("10.0.0.9", "10.0.0.9"),
+        ("a.example,10.0.0.9", "10.0.0.9"),
+        ("*", "10.0.0.9"),
+        ("10.0.*", "10.0.0.9"),
+        ("*,!10.0.0.9", "10.0.0.9"),
+        ("10.0.0.9", known_hosts.behind("10.0.0.9", "bastion", 22)),
+        ("10.0.0.9%bastion", known_hosts.behind("10.0.0.9", "bastion", 22)),
+    ],
+)
+@pytest.mark.parametrize("recorded", ["", "10.0.0.9 ssh-ed25519 KEY9\n"])
+def test_a_revoked_key_is_refused_wherever_it_is_recorded(name, host, recorded):
+    revoked = f"@revoked {name} ssh-ed25519 KEY9\n"
+    for keys in (
+        HostKeys(recorded + revoked, "/own"),
+        HostKeys(recorded, former=[RecordedKeys(revoked, "/own")]),
+    ):
+        before = keys.text()
+        for given in ((), ("ssh-ed25519 KEY9",)):
+            with pytest.raises(login_errors.RevokedKeyError, match="/own"):
+                keys.trust(host, 22, "ssh-ed25519", "KEY9", given)
+        with pytest.raises(login_errors.RevokedKeyError):
+            keys.only_revoked().trust(host, 22, "ssh-ed25519", "KEY9")
+        assert keys.text() == before
+        assert keys.only_revoked().trust(host, 22, "ssh-ed25519", "OTHER")
+
+
+def test_a_key_that_another_host_lost_is_not_revoked_here():
+    assert HostKeys(TEXT).trust("10.0.0.10", 22, "ssh-ed25519", "KEY9")
+
+
+def test_revoked_names_hashed_by_openssh_count():
+    name = "|1|" + "|".join(("c2FsdA==", _hashed("10.0.0.9")))
+    keys = HostKeys(f"@revoked {name} ssh-ed25519 KEY9\n")
+    with pytest.raises(login_errors.RevokedKeyError):
+        keys.trust("10.0.0.9", 22, "ssh-ed25519", "KEY9")
+    assert keys.trust("10.0.0.8", 22, "ssh-ed25519", "KEY9")
+
+
+def _hashed(name: str) -> str:
+    digest = hmac.new(b"salt", name.encode(), "sha1").digest()
+    return base64.b64encode(digest).decode()
+
+
+class TestFormer:
+    """Keys of another place, for hosts of which none is recorded."""
+
+    FORMER = (
+        "10.0.0.5 ssh-ed25519 KEY5\n10.0.0.5 ssh-rsa RSA5\n"
+        "[10.0.0.9%bastion]:2022 ssh-ed25519 KEY9\n"
+    )
+
+    @pytest.fixture
+    def former(self):
+        return RecordedKeys(self.FORMER, "/old")
+
+    def test_they_are_compared_and_copied_at_the_first_use(self, former):
+        keys = HostKeys("", "/own", [former])
+        assert not keys.trust("10.0.0.5", 22, "ssh-ed25519", "OTHER")
+        assert keys.text() == ""
+        assert keys.recorded_in("10.0.0.5", 22) == "/old"
+        assert keys.trust("10.0.0.5", 22, "ssh-ed25519", "KEY5")
+        assert keys.text() == "10.0.0.5 ssh-ed25519 KEY5\n10.0.0.5 ssh-rsa RSA5\n"
+        assert keys.recorded_in("10.0.0.5", 22) == "/own"
+        assert keys.trust("10.0.0.5", 22, "ssh-ed25519", "KEY5")
+        assert len(keys.text().splitlines()) == 2
+
+    def test_what_is_recorded_goes_first(self, former):
+        keys = HostKeys("10.0.0.5 ssh-ed25519 OWN\n", "/own", [former])
+        assert not keys.trust("10.0.0.5", 22, "ssh-ed25519", "KEY5")
+        assert keys.trust("10.0.0.5", 22, "ssh-ed25519", "OWN")
+
+    def test_names_without_the_bastions_port_count(self, former):
+        name = known_hosts.behind("10.0.0.9", "bastion", 2222)
+        keys = HostKeys("", "/own", [former])
+        assert not keys.trust(name, 2022, "ssh-ed25519", "OTHER")
+        assert keys.preferred(name, 2022, ["ssh-rsa", "ssh-ed25519"])[0] == (
+            "ssh-ed25519"
+        )
+        assert keys.trust(name, 2022, "ssh-ed25519", "KEY9")
+        assert keys.text() == f"[{name}]:2022 ssh-ed25519 KEY9\n"
+
+    def test_several_places_have_to_agree(self, former):
+        other = RecordedKeys("10.0.0.5 ssh-ed25519 OTHER\n", "/other")
+        keys = HostKeys("", "/own", [former, other])
+        assert not keys.trust("10.0.0.5", 22, "ssh-ed25519", "KEY5")
+        assert not keys.trust("10.0.0.5", 22, "ssh-ed25519", "OTHER")
+        assert keys.recorded_in("10.0.0.5", 22) == "/old and /other"
+
+    def test_those_that_do_not_learn_compare_and_copy_nothing(self, former):
+        keys = RecordedKeys("", "/own", [former])
+        assert keys.trust("10.0.0.5", 22, "ssh-ed25519", "KEY5")
+        assert not keys.trust("10.0.0.5", 22, "ssh-ed25519", "OTHER")
+        with pytest.raises(errors.UnknownHostError):
+            keys.trust("10.0.0.6", 22, "ssh-ed25519", "KEY5")
+        assert keys.text() == ""
+
+
+def test_the_name_behind_a_bastion_is_no_other_hosts():
+    hosts = ("10.0.0.1", "fe80::1", "fe80::1%22", "fe80::1%a")
+    bastions = ("10.0.0.2", "fe80::2%22", "a")
+    names = [
+        known_hosts.behind(host, bastion, port)
+        for host in hosts
+        for bastion in bastions
+        for port in (22, 2222)
+    ]
+    assert len({*names, *hosts, *bastions}) == len(names) + len(hosts) + len(bastions)
