@@ -9,6 +9,13 @@ from oslo_config import cfg
 GROUP = "k8s_mgmt"
 KEY_DIRECTORY = "/etc/tacker/k8s-mgmt/keys"
 SECRET_DIRECTORY = "/etc/tacker/k8s-mgmt/secrets"  # noqa: S105
+#: Variables that no task of kubespray uses on the Ansible server itself.
+ANSIBLE_VARIABLES = (
+    *("allow_unsupported_distribution_setup", "flannel_interface", "gvisor_enabled"),
+    *("kata_containers_enabled", "kube_proxy_mode", "kubelet_max_pods"),
+    *("minimal_master_memory_mb", "minimal_node_memory_mb", "ping_access_ip"),
+    "retry_stagger",
+)
 
 OPTIONS: tuple[cfg.Opt, ...] = (
     cfg.StrOpt(
@@ -120,6 +127,73 @@ OPTIONS: tuple[cfg.Opt, ...] = (
         help="Directory of node exporter's textfile collector, in which the end of "
         "each hook writes tacker_k8s_mgmt.prom; the conductor's user must be able to "
         "write there. Empty: no metrics are written.",
+    ),
+    cfg.StrOpt(
+        "ansible_host",
+        default="",
+        help="Address or name of the Ansible server for requests without ansible. All "
+        "users who may send requests then have playbooks run there, under an account "
+        "that should be for nothing else. Empty: each request names its own server.",
+    ),
+    cfg.PortOpt(
+        "ansible_port", default=22, min=1, help="SSH port of that Ansible server."
+    ),
+    cfg.StrOpt(
+        "ansible_host_key",
+        default="",
+        help="SSH host key of that Ansible server, its public key or the fingerprint; "
+        "needed with ansible_host.",
+    ),
+    cfg.StrOpt(
+        "ansible_username", default="", help="User name on that Ansible server."
+    ),
+    cfg.StrOpt(
+        "ansible_private_key_file",
+        default="",
+        help="Path of a file with that user's SSH private key, outside of "
+        "key_directory and secret_directory, whose files requests may name.",
+    ),
+    cfg.StrOpt(
+        "ansible_private_key_passphrase_file",
+        default="",
+        help="Path of a file with the passphrase of that key, outside of the same.",
+    ),
+    cfg.StrOpt(
+        "ansible_password_file",
+        default="",
+        help="Path of a file with that user's password, outside of the same. Not "
+        "needed with a private key.",
+    ),
+    cfg.StrOpt(
+        "ansible_kubespray_root_path",
+        default="",
+        help="Absolute path of the kubespray checkout on that Ansible server.",
+    ),
+    cfg.StrOpt(
+        "ansible_venv_path",
+        default="",
+        help="Absolute path of the virtual environment with ansible-core on that "
+        "Ansible server. Empty: the one on the user's PATH.",
+    ),
+    cfg.StrOpt(
+        "ansible_inventory_root",
+        default="",
+        help="Absolute path of a directory on that Ansible server. Each cluster has "
+        "its directory below it, by the id of the VNF instance.",
+    ),
+    cfg.IntOpt(
+        "ansible_forks",
+        min=1,
+        max=200,
+        help="How many hosts Ansible works on at the same time for each cluster of "
+        "that Ansible server. Default: as without the request's ansible.forks.",
+    ),
+    cfg.ListOpt(
+        "ansible_variables",
+        default=list(ANSIBLE_VARIABLES),
+        help="The variables that kubespray_vars may have with that Ansible server. "
+        "Others could have kubespray run programs, or read and write files, under the "
+        "operator's account.",
     ),
 )
 

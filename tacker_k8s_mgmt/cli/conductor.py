@@ -32,17 +32,28 @@ def add_directory(parser: argparse.ArgumentParser, option: str) -> None:
     )
 
 
-def complete(args: argparse.Namespace, *options: str) -> None:
+def complete(args: argparse.Namespace, *names: str) -> None:
     """Take options that were not given from ``tacker.conf``, or its defaults.
 
-    :param options: their names in ``[k8s_mgmt]``.
+    :param names: theirs in ``[k8s_mgmt]``.
     :raises UsageError: it cannot be read.
     """
-    missing = [name for name in options if getattr(args, name) is None]
+    missing = [name for name in names if getattr(args, name) is None]
     if missing:
-        values = _values(args.config_file)
+        values = options(args)
         for name in missing:
-            setattr(args, name, values[name])
+            setattr(args, name, getattr(values, name))
+
+
+def options(args: argparse.Namespace) -> argparse.Namespace:
+    """All options of ``[k8s_mgmt]``; those of the command line take precedence.
+
+    :raises UsageError: ``tacker.conf`` cannot be read.
+    """
+    values = _values(args.config_file)
+    given = {name: getattr(args, name, None) for name in values}
+    own = {name: value for name, value in given.items() if value is not None}
+    return argparse.Namespace(**{**values, **own})
 
 
 def _values(files: Sequence[str]) -> dict[str, Any]:

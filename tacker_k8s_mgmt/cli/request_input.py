@@ -10,7 +10,7 @@ from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.csar import request
 from tacker_k8s_mgmt.csar.request import Request
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import operator_server, params
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.profile_values import Source
 from tacker_k8s_mgmt.request.secret_references import Resolver
@@ -56,12 +56,15 @@ def read_request(
     amend: Callable[[Request], Request] | None = None,
     resolver: Resolver | None = None,
     profiles: str | None = None,
+    find_server: operator_server.Find = operator_server.unknown,
 ) -> CheckedRequest:
     """Read and check the request of the command line.
 
     :param amend: changes the request before it is checked.
     :param resolver: resolves secrets that are given by reference.
     :param profiles: a directory with profiles, without that of the command line.
+    :param find_server: finds the operator's Ansible server; without it, one stands for
+        what ``tacker.conf`` may have.
     :raises UsageError: it cannot be read, or is not what it should be.
     """
     if documents.STDIN == args.request == args.stored:
@@ -83,7 +86,8 @@ def read_request(
     parsed = None
     find_profile = profile_input.source(args.profiles or profiles)
     try:
-        parsed = None if absent else _parsed(body, stored, resolver, find_profile)
+        find = (find_profile, find_server)
+        parsed = None if absent else _parsed(body, stored, resolver, *find)
     except ParamError as error:
         problems += error.problems
     else:
@@ -141,16 +145,22 @@ def _parsed(
     stored: Request | None,
     resolver: Resolver | None,
     find_profile: Source,
+    find_server: operator_server.Find,
 ) -> InstallParams | None:
     if stored is None:
-        given = body.additional_params
-        return params.parse(given, resolver, find_profile=find_profile)
+        return params.parse(
+            body.additional_params,
+            resolver,
+            find_profile=find_profile,
+            find_server=find_server,
+        )
     return params.merged(
         stored.additional_params,
         body.additional_params,
         resolver,
         upgrade=body.may_upgrade,
         find_profile=find_profile,
+        find_server=find_server,
     )
 
 

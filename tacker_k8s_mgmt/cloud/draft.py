@@ -28,7 +28,7 @@ class Answers:
 
     :param level: instantiation level; "" for the VNFD's default.
     :param networks: id or name by external connection point.
-    :param ansible: the structure of the same name.
+    :param ansible: the structure of the same name; empty for the operator's server.
     :param login: user and references to secrets of the VMs, by the specification's
         names without a prefix.
     :param hot: parameters of the Base HOT.
@@ -76,7 +76,8 @@ def _installation(
     made: Values = {}
     if answers.vim_name:
         made["vim_name"] = answers.vim_name
-    made["ansible"] = dict(answers.ansible)
+    if answers.ansible:
+        made["ansible"] = dict(answers.ansible)
     for role, (structure, prefix) in _STRUCTURES.items():
         if role not in found and role not in _NEEDED:
             continue

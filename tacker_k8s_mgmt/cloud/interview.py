@@ -16,6 +16,7 @@ from tacker_k8s_mgmt.cloud.demand import Package, Vdu, vdus
 from tacker_k8s_mgmt.cloud.draft import Answers, Values
 from tacker_k8s_mgmt.cloud.facts import Flavor, Image, Network
 from tacker_k8s_mgmt.cloud.questions import (
+    OPERATORS,
     Ask,
     Given,
     Question,
@@ -232,7 +233,10 @@ class Interview:
     # The Ansible server
 
     def _ansible(self, name: str) -> Values:
-        host = self._known("ansible-host", "address or name of the Ansible server")
+        text = "address or name of the Ansible server, or - for Tacker's operator's"
+        host = self._known("ansible-host", text)
+        if host == OPERATORS:
+            return {}
         user = self._known("ansible-user", "user on the Ansible server", "ansible")
         return {
             "ip_address": host,

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from tacker_k8s_mgmt.cloud.draft import Answers, Values
 
+#: Answers which Ansible server it is: that of the conductor's tacker.conf.
+OPERATORS = "-"
 #: Options that answer a question each, with their help.
 OPTIONS: Mapping[str, str] = {
     "name": "name of the cluster, for its directory and its VIM",
@@ -15,7 +17,8 @@ OPTIONS: Mapping[str, str] = {
     "vm-user": "user on the VMs, which the image creates",
     "vm-private-key": "that user's key: path, file:NAME or URL in Barbican",
     "vm-password": "that user's password: file:NAME or URL in Barbican",
-    "ansible-host": "address or name of the Ansible server",
+    "ansible-host": "address or name of the Ansible server, or - to leave it to the "
+    "conductor's tacker.conf",
     "ansible-user": "user on the Ansible server",
     "ansible-private-key": "that user's key: path, file:NAME or URL in Barbican",
     "ansible-password": "that user's password: file:NAME or URL in Barbican",

@@ -22,7 +22,7 @@ from tacker_k8s_mgmt.csar.request import ATTRIBUTES, Request, external_cps
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.model.tree import dig, mapping, parse, sequence
-from tacker_k8s_mgmt.request import params, profiles, user_data
+from tacker_k8s_mgmt.request import operator_server, params, profiles, user_data
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology import base_hot
 
@@ -118,7 +118,11 @@ def _instantiate(request: Request, contents: Contents, result: Findings) -> None
         return
     try:
         find_profile = profiles.of_package(contents.files)
-        parsed = params.parse(request.additional_params, find_profile=find_profile)
+        parsed = params.parse(
+            request.additional_params,
+            find_profile=find_profile,
+            find_server=operator_server.unknown,
+        )
     except ParamError as error:
         result.problems += error.problems
         parsed = vms.reduced(request)
@@ -349,6 +353,7 @@ def _override(
             request.additional_params,
             upgrade=request.may_upgrade,
             find_profile=profiles.of_package(contents.files),
+            find_server=operator_server.unknown,
         )
     except ParamError as error:
         result.problems += error.problems

@@ -16,10 +16,12 @@ from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.playbook_runs import Progress
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.plain_text import in_line
+from tacker_k8s_mgmt.remote import operator_server
 from tacker_k8s_mgmt.remote.clock import SystemClock
 from tacker_k8s_mgmt.remote.profile_files import ProfileFiles
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request import profiles
+from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.profile_values import Source
 from tacker_k8s_mgmt.topology.node_settings import Settings
@@ -95,6 +97,13 @@ class Hook(abc.ABC, Generic[S]):
             return profiles.kept_or(kept, files)
         without = profiles.nothing if needed == SERVER_ONLY else profiles.lost
         return profiles.kept_or(kept, without)
+
+    def find_server(self) -> OperatorServer | None:
+        """Finds the operator's Ansible server, for parameters without one.
+
+        :raises TackerConfigError: ``tacker.conf`` is wrong.
+        """
+        return operator_server.find(self.options, self._vnf_id)
 
     @abc.abstractmethod
     def kept_profile(self) -> Any:

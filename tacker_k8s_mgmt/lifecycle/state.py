@@ -126,10 +126,17 @@ class ClusterState:
         raise self._unlisted(f"No control plane was read from {inventory.FILE_NAME}")
 
     def _unlisted(self, what: str) -> errors.ClusterError:
+        operators = (
+            "If Tacker's operator has changed [k8s_mgmt] ansible_host or "
+            "ansible_inventory_root of tacker.conf since, the directory has to be "
+            "copied from the former place. Otherwise: "
+            if self.params.operators_server
+            else ""
+        )
         return errors.ClusterError(
             detail=f"{what} in {self.site.workdir.path} on {self.params.ansible.host}.",
-            hint=f"Restore {inventory.FILE_NAME} there, or heal the whole VNF, which "
-            "builds the cluster anew.",
+            hint=f"{operators}Restore {inventory.FILE_NAME} there, or heal the whole "
+            "VNF, which builds the cluster anew.",
         )
 
     def vms(self) -> tuple[Machine, ...]:

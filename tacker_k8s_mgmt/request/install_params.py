@@ -6,6 +6,7 @@ user guide. The docstring of each field is its text in the user documentation.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SecretStr
@@ -28,6 +29,7 @@ from tacker_k8s_mgmt.request.models import (
     Proxy,
     WorkerGroup,
 )
+from tacker_k8s_mgmt.request.operator_server import LEFT_TO_OPERATOR
 from tacker_k8s_mgmt.request.option_metadata import (
     BUILT_ON,
     CHANGEABLE,
@@ -56,8 +58,9 @@ class InstallParams(Structure):
         option_types.OptionalProfile, Fixed("what it stands for holds for life")
     ] = None
     """Name of a platform profile, which gives parameters that the request does not."""
-    ansible: AnsibleServer
-    """The Ansible server and what lies where on it."""
+    ansible: Annotated[AnsibleServer, LEFT_TO_OPERATOR]
+    """The Ansible server and what lies where on it. May be left out where Tacker's
+    operator has a server for all requests; then no attribute of it may be given."""
     bastion: Bastion | None = None
     """The SSH host through which the others are reached; without it, they are reached
     directly."""
@@ -120,6 +123,8 @@ class InstallParams(Structure):
     """Secrets that references lead to."""
     expansion: Expansion | None = Field(default=None, exclude=True)
     """What came of the profile."""
+    operators_server: bool = Field(default=False, exclude=True)
+    """Whether the Ansible server is Tacker's operator's."""
 
     @property
     def pod_cidr(self) -> networks.Network | None:
@@ -156,7 +161,11 @@ class InstallParams(Structure):
     @property
     def server_account(self) -> Account:
         """The login on the Ansible server."""
-        return _account("ansible", self.ansible)
+        account = _account("ansible", self.ansible)
+        if self.operators_server and account.private_key:
+            key = replace(account.private_key, attribute="ansible_private_key_file")
+            return replace(account, private_key=key)
+        return account
 
     @property
     def bastion_account(self) -> Account | None:

@@ -15,6 +15,7 @@ from tacker_k8s_mgmt.request import (
     cross_validation,
     key_aliases,
     metadata_lists,
+    operator_server,
     option_conflicts,
     profiles,
     secret_references,
@@ -33,7 +34,8 @@ ATTRIBUTE = "k8s_cluster_installation_param"
 _SPELLINGS = (ATTRIBUTE, key_aliases.camel(ATTRIBUTE))
 _NONE: Mapping[str, Any] = MappingProxyType({})
 _BECAUSE = {
-    "ansible": "it names the Ansible server, without which nothing can be installed",
+    "ansible": "it names the Ansible server, without which nothing can be installed, "
+    "and Tacker's operator has none for all requests ([k8s_mgmt] ansible_host)",
 }
 
 
@@ -43,6 +45,7 @@ def parse(
     *,
     needed: Collection[str] | None = None,
     find_profile: Source = profiles.built_in,
+    find_server: operator_server.Find = operator_server.none,
     metadata: Mapping[str, Any] = _NONE,
 ) -> InstallParams | None:
     """Read and check the parameters of an instantiate request.
@@ -54,6 +57,7 @@ def parse(
     :param needed: structures whose secrets are needed (``ansible``...); None for all.
         Those of others may be missing.
     :param find_profile: finds the request's profile; without it, the driver's own.
+    :param find_server: finds the Ansible server of a request that has none.
     :param metadata: of the VNF instance, whose lists (:mod:`.metadata_lists`) replace
         those of the parameters. Their problems are no error, but in the result, which
         then has the lists of the request.
@@ -64,7 +68,7 @@ def parse(
     if raw is None:
         return None
     reading = profiles.expanded(_read(raw), find_profile)
-    return _with_metadata(reading, resolver, needed, metadata)
+    return _with_metadata(reading, resolver, needed, metadata, find_server)
 
 
 def merged(
@@ -75,6 +79,7 @@ def merged(
     needed: Collection[str] | None = None,
     upgrade: bool = False,
     find_profile: Source = profiles.built_in,
+    find_server: operator_server.Find = operator_server.none,
     metadata: Mapping[str, Any] = _NONE,
 ) -> InstallParams | None:
     """The parameters of an operation after the instantiation.
@@ -88,6 +93,7 @@ def merged(
     :param resolver: as in :func:`parse`, and so are *needed* and *metadata*.
     :param upgrade: whether the Kubernetes version may change, too.
     :param find_profile: finds what was kept of the profile; see :func:`parse`.
+    :param find_server: as in :func:`parse`. It is that of the time of the operation.
     :returns: None if the VNF was instantiated without this driver.
     :raises ParamError: with every problem at once.
     """
@@ -98,6 +104,7 @@ def merged(
             resolver,
             needed=needed,
             find_profile=find_profile,
+            find_server=find_server,
             metadata=metadata,
         )
     raw = _instantiated_with(stored)
@@ -106,7 +113,8 @@ def merged(
     before = profiles.expanded(before, find_profile)
     reading = update_policy.merge(before, later, upgrade=upgrade)
     changed = update_policy.changed_logins(before, reading)
-    params = _with_metadata(reading, resolver, needed, metadata)
+    reading.problems += operator_server.refused_change(before, later, find_server)
+    params = _with_metadata(reading, resolver, needed, metadata, find_server)
     return params.model_copy(update={"changed_logins": changed})
 
 
@@ -116,6 +124,7 @@ def completed(
     resolver: Resolver | None = None,
     *,
     find_profile: Source = profiles.built_in,
+    find_server: operator_server.Find = operator_server.none,
     metadata: Mapping[str, Any] = _NONE,
 ) -> InstallParams:
     """The stored parameters with the secrets of former requests.
@@ -123,7 +132,7 @@ def completed(
     :param stored: ``additionalParams`` from :func:`without_secrets`.
     :param requests: ``additionalParams`` of the former requests, the latest first.
     :param resolver: as in :func:`parse`, and so is *metadata*.
-    :param find_profile: as in :func:`merged`.
+    :param find_profile: as in :func:`merged`, and so is *find_server*.
     :raises ParamError: with every problem at once.
     """
     reading = _read(_instantiated_with(stored))
@@ -132,7 +141,7 @@ def completed(
             later = _read(raw)
             reading = secret_references.restore_repeated(InstallParams, reading, later)
     reading = profiles.expanded(reading, find_profile)
-    return _with_metadata(reading, resolver, None, metadata)
+    return _with_metadata(reading, resolver, None, metadata, find_server)
 
 
 def without_secrets(additional_params: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,25 +196,31 @@ def _with_metadata(
     resolver: Resolver | None,
     needed: Collection[str] | None,
     metadata: Mapping[str, Any],
+    find_server: operator_server.Find,
 ) -> InstallParams:
     replaced = metadata_lists.replaced(written, metadata)
     try:
-        return _checked(replaced, resolver, needed)
+        return _checked(replaced, resolver, needed, find_server)
     except ParamError as error:
         if replaced is written:
             raise
         try:
-            params = _checked(written, resolver, needed)
+            params = _checked(written, resolver, needed, find_server)
         except ParamError:
             raise error from None
         return params.model_copy(update={"metadata_problems": error.problems})
 
 
 def _checked(
-    written: Reading, resolver: Resolver | None, needed: Collection[str] | None
+    written: Reading,
+    resolver: Resolver | None,
+    needed: Collection[str] | None,
+    find_server: operator_server.Find,
 ) -> InstallParams:
     opened = secret_references.resolve(InstallParams, written, resolver, needed)
-    reading = replace(written, values=opened.values)
+    reading, is_operators = operator_server.placed(
+        replace(written, values=opened.values), find_server
+    )
     params, mistakes = _validated(reading)
     needs = dict(profiles.needed(reading))
     mistakes = [text for text in mistakes if text.partition(":")[0] not in needs]
@@ -229,7 +244,7 @@ def _checked(
     )
     if params is None or problems or opened.lost:
         raise ParamError([*opened.lost, *problems], elsewhere=not problems)
-    update: dict[str, Any] = {}
+    update: dict[str, Any] = {"operators_server": True} if is_operators else {}
     if opened.uses:
         update |= {"references": tuple(opened.uses), "resolved": tuple(opened.secrets)}
     if reading.expansion:

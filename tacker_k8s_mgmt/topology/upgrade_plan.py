@@ -103,17 +103,20 @@ def kept(parameters: Mapping[str, Any], params: InstallParams) -> dict[str, Any]
     :param parameters: the stored ones, without secrets.
     :param params: those of the upgrade.
     """
-    ansible = {
-        **parameters["ansible"],
-        "kubespray_root_path": params.ansible.kubespray_root,
-        "venv_path": params.ansible.venv,
-        "allow_unknown_release": params.ansible.allow_unknown_release,
-    }
     version = {"kubernetes_version": params.cluster.kubernetes_version}
     changed: dict[str, Any] = {
-        "ansible": {name: value for name, value in ansible.items() if value},
         "cluster": {**(parameters.get("cluster") or {}), **version},
     }
+    # The operator's server is looked up at each operation.
+    if not params.operators_server:
+        ansible = {
+            **parameters["ansible"],
+            "kubespray_root_path": params.ansible.kubespray_root,
+            "venv_path": params.ansible.venv,
+            "allow_unknown_release": params.ansible.allow_unknown_release,
+        }
+        given = {name: value for name, value in ansible.items() if value}
+        changed["ansible"] = given
     variables = parameters.get("kubespray_vars")
     if isinstance(variables, Mapping):
         changed["kubespray_vars"] = _without_version(variables)

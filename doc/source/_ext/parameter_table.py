@@ -13,6 +13,7 @@ from sphinx.application import Sphinx
 
 from tacker_k8s_mgmt.request import cnf_exposure, params, secret_fields
 from tacker_k8s_mgmt.request.key_aliases import Structure
+from tacker_k8s_mgmt.request.operator_server import LEFT_TO_OPERATOR
 
 _MODELS: dict[str, type[Structure]] = {
     params.ATTRIBUTE: params.InstallParams,
@@ -39,7 +40,8 @@ def cardinality(field: FieldInfo) -> str:
     """How often an attribute, or an item of one that is a list, may be there."""
     if get_origin(field.annotation) is tuple:
         return "1..N" if field.is_required() else "0..N"
-    return "1" if field.is_required() else "0..1"
+    needed = field.is_required() and LEFT_TO_OPERATOR not in field.metadata
+    return "1" if needed else "0..1"
 
 
 def default(field: FieldInfo, text: str, inner: type[BaseModel] | None) -> str:

@@ -90,11 +90,13 @@ def _summarise(entries: Sequence[_Entry], expansion: Expansion | None) -> None:
 def _entries(shown: InstallParams) -> list[_Entry]:
     """Every attribute, with references in place of secrets."""
     references = {".".join(use.location): use.reference for use in shown.references}
+    hidden = "ansible." if shown.operators_server else None
     return [
         _Entry(name, references[name].as_given(), is_default, is_secret=True)
         if name in references
         else _Entry(name, value, is_default)
         for name, value, is_default in _attributes(shown)
+        if hidden is None or not name.startswith(hidden)
     ]
 
 

@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import uuid
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -27,13 +28,16 @@ from tacker_k8s_mgmt.cloud import client, demand
 from tacker_k8s_mgmt.cloud.checks import CloudChecks
 from tacker_k8s_mgmt.csar import archive, request, vms
 from tacker_k8s_mgmt.csar.request import Request
-from tacker_k8s_mgmt.errors import CloudError, PackageError
-from tacker_k8s_mgmt.remote import restricted_files
+from tacker_k8s_mgmt.errors import CloudError, PackageError, TackerConfigError
+from tacker_k8s_mgmt.remote import operator_server, restricted_files
+from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.profile_values import IN_STATE_PATH
 from tacker_k8s_mgmt.request.secret_references import FILE, Reference, Unresolved
 from tacker_k8s_mgmt.status.check import Check
 
 _DIRECTORIES = ("state_path", "key_directory", "secret_directory")
+# In place of the id of a VNF instance that there is not yet.
+_NO_ID = str(uuid.UUID(int=0))
 
 
 class Preflight(Report):
@@ -130,6 +134,7 @@ class Preflight(Report):
             partial(_amended, ask_passwords=parsed_args.ask_passwords),
             partial(_secret, parsed_args.secret_directory),
             os.path.join(parsed_args.state_path, IN_STATE_PATH),
+            partial(_server, parsed_args),
         )
         checks = [Check("request", checked.name, checked.problems)]
         warnings = list(checked.warnings)
@@ -192,6 +197,18 @@ def _secret(directory: str, reference: Reference) -> str | None:
         return restricted_files.secret(reference.target, directory)
     except restricted_files.Refused as error:
         raise Unresolved(str(error)) from None
+
+
+def _server(args: argparse.Namespace) -> OperatorServer | None:
+    """The operator's Ansible server; None if there is none.
+
+    :raises UsageError: ``tacker.conf`` cannot be read, or is wrong.
+    """
+    options = conductor.options(args)
+    try:
+        return operator_server.find(options, args.vnf_instance_id or _NO_ID)
+    except TackerConfigError as error:
+        raise UsageError(str(error)) from None
 
 
 def _amended(body: Request, *, ask_passwords: bool) -> Request:

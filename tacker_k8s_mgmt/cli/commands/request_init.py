@@ -21,7 +21,7 @@ from tacker_k8s_mgmt.csar import archive, request, sources
 from tacker_k8s_mgmt.csar.api import APIS, V1, V2
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model import json_text
-from tacker_k8s_mgmt.request import blanks, params
+from tacker_k8s_mgmt.request import blanks, operator_server, params
 
 _PAIRS: Mapping[str, tuple[str, str]] = {
     "network": ("[CP=]NETWORK", "network of a connection point, or of all others"),
@@ -205,7 +205,8 @@ def _report(
     """
     problems = list(request.read(body, package.api).problems)
     try:
-        params.parse(body["additionalParams"])
+        find_server = operator_server.unknown
+        params.parse(body["additionalParams"], find_server=find_server)
     except ParamError as error:
         problems += error.problems
     problems += [

@@ -67,6 +67,7 @@ class V1Hook(Hook["V1Site"]):
             given,
             self._secrets(),
             find_profile=find_profile,
+            find_server=self.find_server,
             metadata=self.metadata,
         )
         params = self._read(parse, advice)
@@ -94,6 +95,7 @@ class V1Hook(Hook["V1Site"]):
             resolver or self._secrets(),
             needed=needed,
             find_profile=self.find_profile(needed),
+            find_server=self.find_server,
             metadata=self.metadata,
         )
         return self._read(parse, advice, retried)

@@ -79,7 +79,11 @@ def _refuse_leftovers(hook: V1Hook) -> InstallParams | None:
         return None
     try:
         find_profile = hook.find_profile(SERVER_ONLY)
-        parameters.parse(requests.stored(hook.instance), find_profile=find_profile)
+        parameters.parse(
+            requests.stored(hook.instance),
+            find_profile=find_profile,
+            find_server=hook.find_server,
+        )
     except errors.ParamError:
         return None
     return hook.merged(_DIRECTORY_STAYS, SERVER_ONLY)

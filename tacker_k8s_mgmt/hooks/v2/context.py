@@ -49,6 +49,7 @@ class V2Hook(Hook["V2Site"]):
             secrets,
             needed=needed,
             find_profile=find_profile,
+            find_server=self.find_server,
             metadata=self.metadata,
         )
         params = self._read(parse, advice)
@@ -73,6 +74,7 @@ class V2Hook(Hook["V2Site"]):
             needed=needed,
             upgrade=upgrade,
             find_profile=self.find_profile(needed),
+            find_server=self.find_server,
             metadata=self.metadata,
         )
         params = self._read(parse, automatic.advice(self.call, advice))
@@ -99,6 +101,7 @@ class V2Hook(Hook["V2Site"]):
             requests,
             secrets,
             find_profile=find_profile,
+            find_server=self.find_server,
             metadata=self.metadata,
         )
         return self._read(parse, advice, retried=False)

@@ -52,6 +52,19 @@ def heal(installation_param, **fields):
     return {**fields, "additionalParams": {ATTRIBUTE: installation_param}}
 
 
+def test_an_ansible_server_left_to_the_operator(check):
+    body = simple()
+    del installation(body)["ansible"]
+    code, out, _ = check(body)
+    assert code == 0
+    assert "warning: ansible: is left to Tacker's operator" in out
+    assert "ansible.invalid" not in out
+    installation(body)["kubespray_vars"] = {"download_localhost": True}
+    code, out, _ = check(body)
+    assert code == 1
+    assert "problem: kubespray_vars.download_localhost: cannot be set" in out
+
+
 # --- what may be given
 
 FORMS = {

@@ -149,6 +149,33 @@ class TestReady:
         assert everything() == before
         assert not (tmp_path / "state").exists()
 
+    def test_the_operators_server_of_tacker_conf(
+        self, run, findings, body, sshd, tmp_path
+    ):
+        given = installation(body).pop("ansible")
+        code, out, _ = run()
+        assert (code, "is missing" in out) == (1, True)
+        (tmp_path / "operators").write_text(f"{PASSWORD}\n")
+        keys = {
+            "host": "127.0.0.1",
+            "port": sshd.port,
+            "host_key": f"{sshd.key.get_name()} {sshd.key.get_base64()}",
+            "username": USER,
+            "password_file": tmp_path / "operators",
+            "kubespray_root_path": given["kubespray_root_path"],
+            "venv_path": given["venv_path"],
+            "inventory_root": sshd.home / "clusters",
+        }
+        lines = "".join(f"ansible_{name} = {keys[name]}\n" for name in keys)
+        conf = tmp_path / "tacker.conf"
+        conf.write_text(f"[k8s_mgmt]\n{lines}")
+        code, out, _ = run("--config-file", str(conf))
+        assert code == 0, out
+        assert f"{sshd.home}/clusters/00000000-0000-0000-0000-000000000000" in out
+        conf.write_text(f"[k8s_mgmt]\n{lines}ansible_host_key =\n")
+        code, _, err = run("--config-file", str(conf))
+        assert (code, "ansible_host_key: is missing" in err) == (2, True)
+
     def test_colours_on_a_terminal(self, run, monkeypatch):
         def terminal(**options):
             return Console(force_terminal=True, width=200, **options)

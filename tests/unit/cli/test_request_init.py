@@ -69,6 +69,13 @@ def test_offline_with_blanks_that_both_checks_name(init, home, capsys):
     assert "simple.zip: 3 problem(s)" in out
 
 
+def test_the_server_may_be_left_to_the_operator(init, capsys):
+    words = ["--ansible-host", "-", *KNOWN[4:]]
+    body, out = init(*words)
+    assert "ansible" not in installation(body)
+    assert "ansible" not in out.partition("next:")[0]
+
+
 def test_the_next_commands_are_commands(init):
     _, out = init(*KNOWN, "--image", "Rocky 9", "--flavor", "workerNode=large")
     lines = list(commands_in(out))

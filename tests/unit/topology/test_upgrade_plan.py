@@ -208,3 +208,12 @@ class TestKept:
             "kubespray_vars": {"other": 1},
             "drain": {"timeout": 60},
         }
+
+
+def test_of_the_operators_ansible_server_nothing_is_kept():
+    params = parsed({"cluster": {"kubernetes_version": "1.34.9"}})
+    params = params.model_copy(update={"operators_server": True})
+    assert kept({"drain": {"timeout": 60}}, params) == {
+        "cluster": {"kubernetes_version": "1.34.9"},
+        "drain": {"timeout": 60},
+    }

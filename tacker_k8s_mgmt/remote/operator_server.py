@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator's Ansible server, as ``tacker.conf`` has it; see :mod:`.request`'s."""
+
+import os
+import posixpath
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote import restricted_files
+from tacker_k8s_mgmt.remote.restricted_files import Place, Refused
+from tacker_k8s_mgmt.request import field_types
+from tacker_k8s_mgmt.request.key_aliases import Reading
+from tacker_k8s_mgmt.request.models import AnsibleServer
+from tacker_k8s_mgmt.request.operator_server import OperatorServer
+
+# The attribute of a request's `ansible` for each option.
+_PLAIN = {
+    "ip_address": "ansible_host",
+    "port": "ansible_port",
+    "host_key": "ansible_host_key",
+    "username": "ansible_username",
+    "kubespray_root_path": "ansible_kubespray_root_path",
+    "venv_path": "ansible_venv_path",
+    "forks": "ansible_forks",
+}
+_IN_FILES = {
+    "private_key": "ansible_private_key_file",
+    "private_key_passphrase": "ansible_private_key_passphrase_file",
+    "password": "ansible_password_file",
+}
+_ROOT = "ansible_inventory_root"
+_DIRECTORY = "transferring_inventory_path"
+
+
+def find(options: Any, vnf_id: str) -> OperatorServer | None:
+    """The Ansible server for requests without ``ansible``; None if there is none.
+
+    :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
+    :param vnf_id: the VNF instance whose cluster it is.
+    :raises TackerConfigError: naming every option that is wrong.
+    """
+    if not options.ansible_host:
+        return None
+    problems: list[str] = []
+    values = {name: getattr(options, option) for name, option in _PLAIN.items()}
+    values = {name: value for name, value in values.items() if value not in ("", None)}
+    for name, option in _IN_FILES.items():
+        if path := getattr(options, option):
+            try:
+                values[name] = _secret(path, options)
+            except Refused as error:
+                problems.append(f"{option}: {error}")
+    # Nothing of a tenant's is in the path.
+    name = str(uuid.UUID(vnf_id))
+    if root := getattr(options, _ROOT):
+        values[_DIRECTORY] = posixpath.join(root, name)
+    problems += _problems(options, values)
+    if problems:
+        raise errors.TackerConfigError(
+            detail="The Ansible server that [k8s_mgmt] of tacker.conf has for requests "
+            f"without ansible cannot be used: {'; '.join(problems)}.",
+            hint="Tacker's operator has to correct that; nothing was changed.",
+        )
+    return OperatorServer(values, frozenset(options.ansible_variables))
+
+
+def _secret(path: str, options: Any) -> str:
+    """The secret in a file of the operator's.
+
+    :raises Refused: it cannot be read, or requests may name it.
+    """
+    if not os.path.isabs(path):
+        raise Refused("must be an absolute path")
+    real = os.path.realpath(path)
+    for option in ("key_directory", "secret_directory"):
+        shared, of_projects, _ = (getattr(options, option) or "").partition(
+            "{project_id}"
+        )
+        shared = os.path.dirname(shared) if of_projects else shared
+        if shared and _is_below(real, os.path.realpath(shared)):
+            raise Refused(f"must not be below {option}: requests may name its files")
+    place = Place("its directory", os.path.dirname(real))
+    largest = restricted_files.LARGEST_SECRET
+    data = restricted_files.read(
+        real, os.path.dirname(real), place=place, largest=largest
+    )
+    try:
+        return data.decode().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise Refused("is no text in UTF-8") from None
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return os.path.commonpath([path, directory]) == directory
+
+
+def _problems(options: Any, values: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with the options, each by its name."""
+    if not options.ansible_host_key:
+        yield "ansible_host_key: is missing; the login is sent to no unknown host"
+    if not {"private_key", "password"} & values.keys() and not (
+        options.ansible_private_key_file or options.ansible_password_file
+    ):
+        yield "ansible_private_key_file or ansible_password_file is missing"
+    if field_types.is_path(str(values.get("private_key", ""))):
+        yield "ansible_private_key_file: must have the text of a private key"
+    names = {**_PLAIN, **_IN_FILES, _DIRECTORY: _ROOT}
+    written = {(name,): option for name, option in names.items()}
+    try:
+        AnsibleServer.model_validate(values)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            yield Reading({}, written=written).sentence(detail, {})

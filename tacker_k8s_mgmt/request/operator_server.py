@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Ansible server that Tacker's operator has for requests without one.
+
+The login there is the operator's, and a request is a tenant's. So the server, every
+path on it and what runs there are the operator's, too: of a request that leaves out
+``ansible``, nothing may have Ansible run a program or read a file under that account.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from tacker_k8s_mgmt import config
+from tacker_k8s_mgmt.request.bastion import ALL_CONNECTIONS
+from tacker_k8s_mgmt.request.field_types import blank_is_absent
+from tacker_k8s_mgmt.request.key_aliases import Reading
+
+ATTRIBUTE = "ansible"
+#: Marks the attribute that a request may leave out where the operator has a server.
+LEFT_TO_OPERATOR = "may be left to the operator"
+_VARIABLES = "kubespray_vars"
+_USED_FOR = ("bastion", "used_for")
+# kubespray copies it from the Ansible server to a node.
+_CA_FILE = ("cluster", "openstack", "ca_file")
+#: Where Linux has CA certificates, which everybody may read.
+CA_DIRECTORIES = (
+    *("/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust"),
+    *("/usr/share/ca-certificates", "/usr/local/share/ca-certificates"),
+)
+# Neither a template nor, where a task has the variable as its condition, an expression
+# that calls something.
+_PLAIN = re.compile(r"[\w.:/,@=+-]*", re.ASCII)
+_WHERE = "where the Ansible server is Tacker's operator's"
+
+
+@dataclass(frozen=True)
+class OperatorServer:
+    """The operator's Ansible server, for one VNF instance.
+
+    :param values: the attributes of ``ansible``, with the login.
+    :param variables: names of the variables that ``kubespray_vars`` may have.
+    :param warning: what a request without ``ansible`` should know; "" for nothing.
+    """
+
+    values: Mapping[str, Any] = field(repr=False)
+    variables: Iterable[str]
+    warning: str = ""
+
+
+# Where tacker.conf is not read.
+_UNKNOWN = OperatorServer(
+    {
+        "ip_address": "ansible.invalid",
+        "username": "(unknown)",
+        "password": "(unknown)",
+        "kubespray_root_path": "/(unknown)",
+        "transferring_inventory_path": "/(unknown)/(VNF instance)",
+    },
+    config.ANSIBLE_VARIABLES,
+    "ansible: is left to Tacker's operator; the conductor's tacker.conf has to name "
+    "the server, in [k8s_mgmt] ansible_host",
+)
+
+#: Returns the server; None if the operator has none.
+Find = Callable[[], OperatorServer | None]
+
+
+def none() -> None:
+    """The operator has no such server."""
+
+
+def is_left_out(reading: Reading) -> bool:
+    """Whether a request has no ``ansible``, or one whose attributes are all blank."""
+    given = reading.given(ATTRIBUTE)
+    if not isinstance(given, Mapping):
+        return given is None
+    return all(blank_is_absent(value) is None for value in given.values())
+
+
+def placed(reading: Reading, find: Find) -> tuple[Reading, bool]:
+    """A request with the operator's server, if it leaves the server to the operator.
+
+    :returns: also whether it does. What it must not have then becomes a problem.
+    """
+    own = reading.given(ATTRIBUTE, "ip_address") is not None
+    given = reading.given(ATTRIBUTE)
+    if own or not (given is None or isinstance(given, Mapping)):
+        return reading, False
+    server = find()
+    if server is None:
+        return reading, False
+    values = {**reading.values, ATTRIBUTE: dict(server.values)}
+    bastion = values.get(_USED_FOR[0])
+    if isinstance(bastion, Mapping) and reading.given(*_USED_FOR) is None:
+        # A tenant's host could answer in the place of the operator's.
+        others = [name for name in ALL_CONNECTIONS if name != ATTRIBUTE]
+        values[_USED_FOR[0]] = {**bastion, _USED_FOR[1]: others}
+    changed = replace(
+        reading,
+        values=values,
+        problems=[*reading.problems, *_problems(reading, server)],
+        warnings=[*reading.warnings, *filter(None, [server.warning])],
+    )
+    return changed, True
+
+
+def refused_change(stored: Reading, change: Reading, find: Find) -> Iterator[str]:
+    """A problem if a later request takes a cluster away from the operator's server.
+
+    :param stored: the request of the instantiation.
+    :param change: the later one.
+    """
+    if is_left_out(stored) and not is_left_out(change) and find() is not None:
+        yield (
+            f"{change.dotted(ATTRIBUTE)}: cannot be changed after instantiation; the "
+            "cluster's inventory lies on the Ansible server of Tacker's operator"
+        )
+
+
+def _problems(reading: Reading, server: OperatorServer) -> Iterator[str]:
+    for name, value in (reading.given(ATTRIBUTE) or {}).items():
+        if blank_is_absent(value) is not None:
+            yield (
+                f"{reading.dotted(ATTRIBUTE, name)}: is the operator's, whose Ansible "
+                "server is used without ansible.ip_address; leave out all of "
+                f"{ATTRIBUTE}, or give all of a server of your own"
+            )
+    used_for = reading.given(*_USED_FOR)
+    if isinstance(used_for, list) and ATTRIBUTE in used_for:
+        yield (
+            f"{reading.dotted(*_USED_FOR)}: must not have {ATTRIBUTE} {_WHERE}: that "
+            "server is reached without a bastion"
+        )
+    path = reading.given(*_CA_FILE)
+    if isinstance(path, str) and not _is_public(path):
+        yield (
+            f"{reading.dotted(*_CA_FILE)}: must be below one of "
+            f"{', '.join(CA_DIRECTORIES)} {_WHERE}"
+        )
+    variables = reading.get(_VARIABLES)
+    for name, value in variables.items() if isinstance(variables, Mapping) else ():
+        here = (_VARIABLES, str(name))
+        if name not in server.variables:
+            allowed = ", ".join(sorted(server.variables)) or "none"
+            yield (
+                f"{reading.dotted(*here)}: cannot be set {_WHERE}, who allows: "
+                f"{allowed}"
+            )
+        elif not _is_plain(value):
+            yield (
+                f"{reading.dotted(*here)}: {_WHERE}, its texts may have only letters, "
+                "digits and _ . : / , @ = + -, so that none is a template or an "
+                "expression for Ansible"
+            )
+
+
+def _is_public(path: str) -> bool:
+    """Whether only a CA certificate can be at a path."""
+    pure = PurePosixPath(path)
+    inside = any(pure.is_relative_to(place) for place in CA_DIRECTORIES)
+    return inside and ".." not in pure.parts
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(_is_plain(one) for pair in value.items() for one in pair)
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return not isinstance(value, str) or _PLAIN.fullmatch(value) is not None
+
+
+def unknown() -> OperatorServer:
+    """Stands for the operator's server where ``tacker.conf`` is not read."""
+    return _UNKNOWN
