@@ -167,6 +167,7 @@ def _write_versions(tree: Path, release: Release) -> None:
         _line("kube_version_min_required", least),
         _line("leading_v", str(release.leading_v).lower()),
         _line("asserts_facts", str(release.minor > 26).lower()),
+        _line("has_registry_ca", str(release.minor > 27).lower()),
         _line("makes_k8s_cluster", str(release.minor > 26).lower()),
     )
     listed = "".join(

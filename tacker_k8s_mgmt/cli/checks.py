@@ -61,7 +61,7 @@ class Site:
         if self._args.machines:
             listed = vm_input.listed(self._args.machines, self._params)
         yield from self._secrets()
-        yield self._package()
+        yield from self._package()
         owner = self._args.vnf_instance_id
         name = vim_name(self._params, owner or "(id)")
         if self._cloud is None:
@@ -98,18 +98,32 @@ class Site:
         bastion = self._params.bastion
         return ("bastion",) if bastion and connection in bastion.used_for else ()
 
-    def _package(self) -> Check:
+    def _package(self) -> Iterator[Check]:
         title, package = "load balancer's script", self._args.package
-        if self._params.load_balancer is None:
-            return Check(title, "", skipped="there is no external_lb_param")
-        path = self._params.load_balancer.script_path
+        params = self._params
+        certificates = [
+            one.certificate_path or ""
+            for one in params.private_registries
+            if one.certificate_file(params.container_engine)
+        ]
+        path = params.load_balancer.script_path if params.load_balancer else ""
+        if params.load_balancer is None:
+            yield Check(title, "", skipped="there is no external_lb_param")
+        named = {title: path, "registries' certificates": ", ".join(certificates)}
+        named = {what: where for what, where in named.items() if where}
         if package is None:
-            return Check(title, path, skipped="give --package")
+            for what, where in named.items():
+                yield Check(what, where, skipped="give --package")
+            return
         try:
             files = archive.read(Path(package))
         except errors.PackageError as error:
-            return Check(title, package, error.problems)
-        return Check(title, path, tuple(request_check.script(self._params, files)))
+            yield Check(title, package, error.problems)
+            return
+        looks = {title: request_check.script}
+        for what, where in named.items():
+            look = looks.get(what, request_check.certificates)
+            yield Check(what, where, tuple(look(params, files)))
 
     def _server(self, owner: str) -> Iterator[Check]:
         ansible = self._params.ansible

@@ -107,7 +107,7 @@ class _Site:
         pass
 
     lock = wait_reachable = forget = save_host_keys = claim = _do_nothing
-    restart_kubelets = _do_nothing
+    restart_kubelets = trust_registries = _do_nothing
     # As in the v2 API: no login is made on machines that are not there.
     helm_password = _do_nothing
     # As in the v2 API: tenants have no VIMs.

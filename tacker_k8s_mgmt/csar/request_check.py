@@ -24,6 +24,7 @@ from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.model.tree import dig, mapping, parse, sequence
 from tacker_k8s_mgmt.request import operator_server, params, profiles, user_data
 from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.registries import certificate_problems
 from tacker_k8s_mgmt.topology import base_hot
 
 #: The Base HOT's parameter for what extVirtualLinks does not connect.
@@ -130,6 +131,7 @@ def _instantiate(request: Request, contents: Contents, result: Findings) -> None
         return
     result.warnings += parsed.warnings
     result.problems += script(parsed, contents.files)
+    result.problems += certificates(parsed, contents.files)
     result.problems += applications(parsed, contents.files)
     if flavour is not None and base is not None:
         look = vms.Look(request, parsed, flavour, base)
@@ -302,6 +304,11 @@ def script(parsed: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
         yield f"external_lb_param.script_path: {path}: {why}"
 
 
+def certificates(parsed: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
+    """Problems of the private registries' certificates in a package's files."""
+    return certificate_problems(parsed.private_registries, files.get)
+
+
 def applications(parsed: InstallParams, files: Collection[str]) -> Iterator[str]:
     """Files of applications that a package does not have."""
     for number, app in enumerate(parsed.applications):
@@ -360,4 +367,5 @@ def _override(
         return
     if merged is not None:
         result.problems += script(merged, contents.files)
+        result.problems += certificates(merged, contents.files)
         result.warnings += merged.warnings

@@ -112,12 +112,17 @@ def _plugin(
 
 def _registries(version: str, at: Minor, params: InstallParams) -> Iterator[str]:
     registries = params.cluster.registries
-    if at < releases.REGISTRY_CA_SINCE and any(
+    certified = ["ca_file of cluster.registries"] * any(
         registry.ca_file for registry in registries
-    ):
+    )
+    if params.container_engine == "containerd":
+        certified += ["certificate_path of private_registry_connection_info"] * any(
+            one.certificate_file("containerd") for one in params.private_registries
+        )
+    if at < releases.REGISTRY_CA_SINCE and certified:
         yield (
-            f"kubespray {version} gives containerd no CA certificates, which ca_file "
-            "of cluster.registries asks for: put a checkout of "
+            f"kubespray {version} gives containerd no CA certificates, which "
+            f"{' and '.join(certified)} asks for: put a checkout of "
             f"{tag(releases.REGISTRY_CA_SINCE)} or newer there, or add "
             "the certificate to those of the VMs' operating system"
         )

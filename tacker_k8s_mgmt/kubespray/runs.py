@@ -8,7 +8,7 @@ variables that it depends on (:class:`.PlaybookRequest`).
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from tacker_k8s_mgmt.model.nodes import Node, api_url, member_number
+from tacker_k8s_mgmt.model.nodes import Node, Role, api_url, member_number
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 
@@ -129,6 +129,25 @@ def upgrade(
     }
     limit = ",".join(batch) or _control_planes()
     return PlaybookRequest(UPGRADE, extra_vars=variables, limit=limit, inputs=inputs)
+
+
+def configured(request: PlaybookRequest, nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """The nodes whose container engine a run configures.
+
+    :param nodes: of the inventory.
+    """
+    if request.playbook not in (INSTALL, JOIN, UPGRADE):
+        return ()
+    names = request.limit.split(",") if request.limit else ["k8s_cluster"]
+
+    def is_meant(node: Node) -> bool:
+        is_plane = node.role is Role.CONTROL_PLANE
+        groups = {"k8s_cluster", *(["kube_control_plane"] if is_plane else [])}
+        return f"!{node.name}" not in names and not {node.name, *groups}.isdisjoint(
+            names
+        )
+
+    return tuple(filter(is_meant, nodes))
 
 
 def _all_without(names: Iterable[str]) -> str:

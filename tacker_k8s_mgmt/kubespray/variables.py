@@ -113,7 +113,7 @@ def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]
         built[node_registry.ADDRESS_VARIABLE] = str(own.service_address(services))
         private.append(own.as_registry(services))
     built |= registries.variables(
-        [*options.registries, *private], options.container_manager or "containerd"
+        [*options.registries, *private], params.container_engine
     )
     if webhook := options.authentication.webhook:
         built |= webhook.authorization_variables()

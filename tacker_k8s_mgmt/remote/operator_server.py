@@ -13,7 +13,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import restricted_files
 from tacker_k8s_mgmt.remote.restricted_files import Place, Refused
 from tacker_k8s_mgmt.request import field_types
-from tacker_k8s_mgmt.request.key_aliases import Reading
+from tacker_k8s_mgmt.request.key_aliases import Location, Reading
 from tacker_k8s_mgmt.request.models import AnsibleServer
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
 
@@ -109,7 +109,7 @@ def _problems(options: Any, values: Mapping[str, Any]) -> Iterator[str]:
     if field_types.is_path(str(values.get("private_key", ""))):
         yield "ansible_private_key_file: must have the text of a private key"
     names = {**_PLAIN, **_IN_FILES, _DIRECTORY: _ROOT}
-    written = {(name,): option for name, option in names.items()}
+    written: dict[Location, str] = {(name,): option for name, option in names.items()}
     try:
         AnsibleServer.model_validate(values)
     except ValidationError as error:

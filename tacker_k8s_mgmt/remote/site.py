@@ -21,7 +21,7 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
-from tacker_k8s_mgmt.remote import kubelet, vm_host_keys, vm_identity
+from tacker_k8s_mgmt.remote import kubelet, node_registries, vm_host_keys, vm_identity
 from tacker_k8s_mgmt.remote.ansible import preflight
 from tacker_k8s_mgmt.remote.ansible.lock import LockedSession
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner, Playbooks
@@ -45,6 +45,7 @@ from tacker_k8s_mgmt.remote.ssh.vm_sessions import VmSessions
 from tacker_k8s_mgmt.remote.vnf import Vnf
 from tacker_k8s_mgmt.request.accounts import Account, PrivateKey
 from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
+from tacker_k8s_mgmt.request.registries import hosts_entries
 
 LOG = logging.getLogger(__name__)
 
@@ -300,6 +301,37 @@ class Site(Vnf):
 
         with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
             list(pool.map(restart, nodes))
+
+    def trust_registries(self, nodes: Sequence[Node]) -> None:
+        """Give nodes what they need to pull from the private registries, in parallel.
+
+        :raises RemoteError: naming the nodes that could not be prepared.
+        """
+        entries = hosts_entries(self._params.private_registries)
+        certificates = self.registry_certificates()
+        if not nodes or not (entries or certificates):
+            return
+        self._keys()
+        logins = inventory.worker_logins(self.workdir.read(inventory.FILE_NAME) or "")
+
+        def prepare(node: Node) -> str:
+            account = self._account(node, logins.get(node.server_id) or {})
+            try:
+                with contextlib.closing(self._vms.log_in(node, account)) as session:
+                    node_registries.place(session, certificates, entries)
+            except bastion_errors.BastionError:
+                raise  # reported once, not for each node
+            except errors.RemoteError as error:
+                return f"{node.name}: {error}"
+            return ""
+
+        with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
+            problems = [text for text in pool.map(prepare, nodes) if text]
+        if problems:
+            raise errors.RemoteError(
+                detail="The private registries could not be made known to these nodes: "
+                f"{' '.join(problems)}"
+            )
 
     def expect(self, machine: Machine) -> None:
         """Log in to a VM in the background; errors are raised on its first use."""

@@ -4,13 +4,14 @@
 import abc
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.registries import certificate_problems
 from tacker_k8s_mgmt.topology import (
     base_hot,
     base_hot_names,
@@ -66,6 +67,31 @@ class Vnf(abc.ABC):
 
     def package_findings(self) -> Sequence[str]:
         """Return what the VNF package lacks."""
+        return (*self._script_findings(), *self._certificate_findings())
+
+    def registry_certificates(self) -> Mapping[str, bytes]:
+        """Return the private registries' CA certificates, by their paths on the nodes.
+
+        :raises OSError: the package has no such file, or a large one.
+        """
+        engine, found = self._params.container_engine, {}
+        for registry in self._params.private_registries:
+            place = registry.certificate_file(engine)
+            if place and registry.certificate_path:
+                files = self.package_files(registry.certificate_path)
+                found[place] = files.get("", b"")
+        return found
+
+    def _certificate_findings(self) -> Iterator[str]:
+        def read(path: str) -> bytes | None:
+            try:
+                return self.package_files(path).get("", b"")
+            except OSError:
+                return None
+
+        return certificate_problems(self._params.private_registries, read)
+
+    def _script_findings(self) -> Sequence[str]:
         if self._params.load_balancer is None:
             return ()
         attribute = "external_lb_param.script_path"

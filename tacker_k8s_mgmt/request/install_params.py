@@ -148,6 +148,11 @@ class InstallParams(Structure):
         return Forks(self.ansible.forks)
 
     @property
+    def container_engine(self) -> str:
+        """The nodes' container engine: containerd, crio or docker."""
+        return self.cluster.container_manager or "containerd"
+
+    @property
     def deletes_volumes(self) -> bool:
         """Whether the volumes of an application are to be deleted with it."""
         return any(app.volumes == "delete" for app in self.applications)

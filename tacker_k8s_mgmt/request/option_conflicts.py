@@ -21,20 +21,15 @@ _USER = (
 )
 # The StorageClasses that an option of cluster.storage makes.
 _STORAGE_CLASSES = {"local-path": "local_path", "cinder-csi": "cinder"}
-_WITHOUT_EFFECT = {
-    "certificate_path": "is not sent to the nodes; put the CA certificate into the "
-    "image of the VMs and name it in cluster.registries with ca_file",
-    "hosts_string": "is not written to the nodes; the registry's name has to be in the "
-    "DNS or in the image of the VMs",
-}
 
 
 def warnings(reading: Reading) -> Iterator[str]:
     """Sentences about attributes without effect."""
     for place in _items(reading, "private_registry_connection_info"):
-        for name, reason in _WITHOUT_EFFECT.items():
-            if _given(reading, *place, name):
-                yield f"{reading.dotted(*place, name)}: {reason}"
+        is_http = reading.get(*place, "connection_type") in (0, "0")
+        if is_http and _given(reading, *place, "certificate_path"):
+            name = reading.dotted(*place, "certificate_path")
+            yield f"{name}: has no effect with connection_type 0, which is http"
     webhook = (_CLUSTER, "authentication", "webhook")
     if (
         _given(reading, *webhook, "ca_certificate")

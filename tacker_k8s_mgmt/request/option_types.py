@@ -34,6 +34,8 @@ LABEL_VALUE = re.compile(NAME)
 _HOST_AND_PORT = (
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?"
 )
+_HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
+_HOSTS_ENTRY = "must be an IP address and one or several host names, as in /etc/hosts"
 _PATH_PART = r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*"
 _PEM = re.compile(
     r"(?:-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+\n-----END CERTIFICATE-----\n?)+"
@@ -122,8 +124,23 @@ def _connection(value: Any) -> Any:
     return int(value) if value in ("0", "1") else value
 
 
+def _hosts_entry(value: str) -> str:
+    """A line of /etc/hosts with single blanks."""
+    first, *names = _text(value).split()
+    try:
+        address = networks.address(first)
+    except ValueError:
+        raise ValueError(_HOSTS_ENTRY) from None
+    if address.is_unspecified or address.is_multicast or not names:
+        raise ValueError(_HOSTS_ENTRY)
+    if any(len(name) > 253 or not _HOST_NAME.fullmatch(name) for name in names):
+        raise ValueError(_HOSTS_ENTRY)
+    return " ".join((str(address), *names))
+
+
 Text = Annotated[str, AfterValidator(_text)]
 OptionalText = Optional[Text]
+OptionalHostsEntry = Optional[Annotated[str, AfterValidator(_hosts_entry)]]
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 OptionalSecret = Optional[Secret]
 OptionalVersion = Optional[Annotated[str, AfterValidator(_version)]]

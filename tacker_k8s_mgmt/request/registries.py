@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private registries and mirrors, and the container engines' variables for them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from cryptography import x509
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.request import field_types, option_types
 from tacker_k8s_mgmt.request.key_aliases import Structure
 
 _DOCKER_HUB = "docker.io"
+_LARGEST_CERTIFICATE = 256 * 1024
+# Where container engines look for certificates of registries, one directory each.
+_CERTIFICATES = {
+    "containerd": "/etc/containerd/certs.d",
+    "crio": "/etc/containers/certs.d",
+    "docker": "/etc/docker/certs.d",
+}
 #: The variables that registries become, of all container engines.
 REGISTRY_VARIABLES = (
     *("containerd_registries_mirrors", "containerd_registry_auth"),
@@ -56,11 +64,10 @@ class PrivateRegistry(Structure):
     password: option_types.OptionalSecret = None
     """Password of that user."""
     certificate_path: field_types.PackagePath | None = None
-    """Not sent to the nodes: put the CA certificate into the image of the VMs and use
-    cluster.registries with ca_file."""
-    hosts_string: option_types.OptionalText = None
-    """Not written to the nodes: the registry's name has to be in the DNS or in the
-    image of the VMs."""
+    """Path in the VNF package of the CA certificate of the registry, in PEM. It is
+    copied to the nodes, whose container engine trusts it for this registry."""
+    hosts_string: option_types.OptionalHostsEntry = None
+    """Address and names of the registry, as in /etc/hosts, where the nodes get it."""
 
     def as_registry(self) -> Registry:
         """The same as an item of ``cluster.registries``."""
@@ -70,7 +77,54 @@ class PrivateRegistry(Structure):
             mirrors=(f"{scheme}://{self.server}",),
             username=self.username,
             password=self.password,
+            ca_file=self.certificate_file("containerd"),
         )
+
+    def certificate_file(self, engine: str) -> str | None:
+        """Path of its CA certificate on the nodes; None if it has none.
+
+        Docker and CRI-O look there by themselves.
+        """
+        if not (self.certificate_path and self.connection_type):
+            return None
+        return f"{_CERTIFICATES[engine]}/{self.server}/tacker-k8s-mgmt.crt"
+
+
+def hosts_entries(registries: Sequence[PrivateRegistry]) -> tuple[str, ...]:
+    """The lines for /etc/hosts on the nodes."""
+    entries = (one.hosts_string for one in registries if one.hosts_string)
+    return tuple(dict.fromkeys(entries))
+
+
+def certificate_problems(
+    registries: Sequence[PrivateRegistry], read: Callable[[str], bytes | None]
+) -> Iterator[str]:
+    """What is wrong with the CA certificates in a VNF package.
+
+    :param read: returns the file at a path in the package; None if there is none.
+    """
+    for number, registry in enumerate(registries):
+        path = registry.certificate_path
+        if path is None or not registry.connection_type:
+            continue
+        where = f"private_registry_connection_info.{number}.certificate_path"
+        content = read(path)
+        if content is None:
+            yield f"{where}: the VNF package has no file {path}"
+        elif why := _unusable(content):
+            yield f"{where}: {path} {why}"
+
+
+def _unusable(content: bytes) -> str:
+    if len(content) > _LARGEST_CERTIFICATE:
+        return f"has more than {_LARGEST_CERTIFICATE} bytes"
+    if b"PRIVATE KEY" in content:
+        return "has a private key, which must not be on the nodes"
+    try:
+        x509.load_pem_x509_certificates(content)
+    except ValueError:
+        return "is no certificate in PEM (-----BEGIN CERTIFICATE-----)"
+    return ""
 
 
 def variables(registries: Sequence[Registry], engine: str) -> dict[str, Any]:

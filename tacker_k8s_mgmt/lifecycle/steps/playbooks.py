@@ -12,8 +12,13 @@ def run(state: ClusterState, request: PlaybookRequest, nodes: int) -> None:
     """Run a playbook to its end, or wait for the end of the same run.
 
     :param nodes: how many nodes it works on, which sets its time limit.
+    The nodes whose container engine it configures first get what they need to pull
+    from the private registries.
+
     :raises PlaybookError: it failed or exceeded its time limit.
+    :raises RemoteError: naming the nodes that could not be prepared.
     """
+    state.site.trust_registries(runs.configured(request, state.nodes))
     state.site.playbooks.run(request, nodes, state.deps.on_progress)
 
 

@@ -3,7 +3,7 @@
 
 import json
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tacker_k8s_mgmt import errors
@@ -11,7 +11,7 @@ from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.remote.ssh.channel import Result
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.request.registries import Registry
+from tacker_k8s_mgmt.request.registries import Registry, hosts_entries
 
 _LOOK = 20.0  # seconds
 _ANSWER = 15  # seconds for a server on the other side of a proxy, too
@@ -29,11 +29,13 @@ class Target:
     :param is_registry: whether it has to be a registry of images.
     :param verifies: whether its certificate is verified. It is not where the CA's is on
         the nodes alone.
+    :param known_as: names that only the nodes know, each with its address.
     """
 
     url: str
     is_registry: bool = False
     verifies: bool = True
+    known_as: tuple[tuple[str, str], ...] = ()
 
     @property
     def shown(self) -> str:
@@ -54,14 +56,24 @@ def targets(params: InstallParams) -> Iterator[Target]:
     host = offline.registry_host or str(variables.get("registry_host", ""))
     if host and all(registry.prefix != host.split("/")[0] for registry in registries):
         yield Target(f"https://{host.split('/')[0]}/v2/", is_registry=True)
+    known_as = tuple(_names(hosts_entries(params.private_registries)))
     for registry in registries:
-        yield from _of_registry(registry)
+        yield from _of_registry(registry, known_as)
 
 
-def _of_registry(registry: Registry) -> Iterator[Target]:
+def _names(entries: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for address, *names in map(str.split, entries):
+        yield from ((name, address) for name in names)
+
+
+def _of_registry(
+    registry: Registry, known_as: Iterable[tuple[str, str]]
+) -> Iterator[Target]:
     verifies = not (registry.skip_tls_verify or registry.ca_file)
     for url in registry.hosts:
-        yield Target(f"{url.rstrip('/')}/v2/", is_registry=True, verifies=verifies)
+        host = urllib.parse.urlsplit(url).hostname
+        names = tuple(known for known in known_as if known[0].lower() == host)
+        yield Target(f"{url.rstrip('/')}/v2/", True, verifies, names)
 
 
 def gateway(session: Session, address: str) -> tuple[str, str]:
@@ -117,6 +129,11 @@ def _config(params: InstallParams, target: Target) -> Iterator[str]:
     yield f"max-time = {_ANSWER}"
     if not target.verifies:
         yield "insecure"
+    parts = urllib.parse.urlsplit(target.url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    for name, address in target.known_as:
+        host = f"[{address}]" if ":" in address else address
+        yield f"resolve = {_quoted(f'{name}:{port}:{host}')}"
     proxy = params.proxy
     secure = urllib.parse.urlsplit(target.url).scheme == "https"
     chosen = proxy and (proxy.https_proxy if secure else proxy.http_proxy)

@@ -140,6 +140,12 @@ class FakeSite(SiteState):
         self.touch("restart_kubelets")
         self.restarted += [node.name for node in nodes]
 
+    def trust_registries(self, nodes: Sequence[Node]) -> None:
+        silent = [node.name for node in nodes if node.server_id in self.dead]
+        if silent:
+            raise errors.RemoteError(detail=f"no answer from {', '.join(silent)}")
+        self.trusting |= {node.server_id for node in nodes}
+
     def attachments(self) -> Sequence[Attachment]:
         self.touch("attachments")
         return self.present

@@ -114,6 +114,8 @@ class SiteState:
         self.server: tuple[str, ...] = ()
         self.forgotten: list[str] = []
         self.restarted: list[str] = []
+        #: Ids of the servers that were made to trust the private registries.
+        self.trusting: set[str] = set()
         self.expected: list[str] = []
         self.certified: frozenset[str] = frozenset()
         self.etcd_scripts: frozenset[str] = frozenset()

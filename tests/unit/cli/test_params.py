@@ -261,10 +261,10 @@ def test_another_version_comes_with_an_upgrade_only(check):
 
 def test_problems_of_the_stored_request_are_reported(check):
     stored = simple()
-    del installation(stored)["ansible"]
+    del installation(stored)["worker_node"]
     code, out, _ = check(scale(), stored=stored)
     assert code == 1
-    assert "ansible: is missing" in out
+    assert "worker_node: is missing" in out
 
 
 WRONG_SHAPES = {

@@ -136,6 +136,16 @@ SINCE = [
     ),
     (
         {
+            "private_registry_connection_info": [
+                {"connection_type": 1, "server": "r", "certificate_path": "ca.crt"}
+            ]
+        },
+        "2.28.0",
+        "2.27.1",
+        "gives containerd no CA certificates, which certificate_path of private_regi",
+    ),
+    (
+        {
             "cluster.container_manager": "crio",
             "cluster.registries": [
                 {"prefix": name, "username": "u", "password": "pppp"}

@@ -101,3 +101,35 @@ class TestUpgrade:
         built = runs.upgrade(DRAIN, INPUTS).extra_vars
         assert built["upgrade_node_confirm"] is False
         assert built["upgrade_node_post_upgrade_confirm"] is False
+
+
+class TestConfigured:
+    """The nodes whose container engine a run configures."""
+
+    PLANES = tuple(
+        plane(f"cp-{n}", f"s{n}", f"10.99.0.{n}", f"10.10.0.{n}", f"etcd{n}")
+        for n in (1, 2, 3)
+    )
+    WORKERS = tuple(
+        Node(Role.WORKER, f"s{n}", f"10.99.0.{n}", f"10.10.0.{n}", name=f"w-{n}")
+        for n in (4, 5)
+    )
+    NODES = (*PLANES, *WORKERS)
+
+    def names(self, request):
+        return [node.name for node in runs.configured(request, self.NODES)]
+
+    def test_of_each_run(self):
+        planes = ["cp-1", "cp-2", "cp-3"]
+        assert self.names(runs.install(INPUTS)) == [*planes, "w-4", "w-5"]
+        assert self.names(runs.join(self.WORKERS[1:], INPUTS)) == ["w-5"]
+        assert self.names(runs.renew_certificates(INPUTS)) == planes
+        assert self.names(runs.upgrade(DRAIN, INPUTS)) == planes
+        assert self.names(runs.upgrade(DRAIN, INPUTS, ["w-4"])) == ["w-4"]
+        joining = runs.join_control_planes(self.PLANES, INPUTS, without=["cp-2"])
+        assert self.names(joining) == ["cp-1", "cp-3"]
+
+    def test_a_removal_and_facts_configure_none(self):
+        assert self.names(runs.remove(["w-4"], DRAIN)) == []
+        assert self.names(runs.facts(())) == []
+        assert self.names(runs.facts(["w-4"])) == []

@@ -9,7 +9,7 @@ import pytest
 from tacker_k8s_mgmt.errors import ClusterError, ParamError
 from tacker_k8s_mgmt.kubespray import inventory, releases, variables
 from tacker_k8s_mgmt.model import redaction
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import params, registries
 from tacker_k8s_mgmt.request.option_metadata import variable_names
 from tacker_k8s_mgmt.request.params import InstallParams
 from tests.helpers.full_request import (
@@ -29,6 +29,7 @@ from tests.helpers.samples import (
     camelised,
     changed,
     parsed,
+    problems,
     request,
 )
 
@@ -323,18 +324,64 @@ class TestRegistries:
             }
         )
 
-    def test_what_is_not_sent_to_the_nodes_is_stated(self):
-        given = {
-            "connection_type": 1,
-            "server": "r.example.org",
-            "certificate_path": "Files/ca.crt",
-            "hosts_string": "10.0.0.4 r.example.org",
-        }
-        found = parsed({"private_registry_connection_info": [given]}).warnings
-        assert [text.partition(": is not ")[0] for text in found] == [
-            "private_registry_connection_info.0.certificate_path",
-            "private_registry_connection_info.0.hosts_string",
-        ]
+    KUBEADM = {
+        "connection_type": 1,
+        "server": "r.example.org:5000",
+        "certificate_path": "Files/ca.crt",
+        "hosts_string": "10.0.0.4 r.example.org",
+    }
+
+    def test_the_certificate_of_a_private_registry_is_where_the_engine_looks(self):
+        given = {"private_registry_connection_info": [self.KUBEADM]}
+        place = "/etc/containerd/certs.d/r.example.org:5000/tacker-k8s-mgmt.crt"
+        (mirrored,) = added(given)["containerd_registries_mirrors"]
+        (mirror,) = mirrored["mirrors"]
+        assert (mirror["host"], mirror["ca"]) == (
+            "https://r.example.org:5000",
+            place,
+        )
+        (registry,) = parsed(given).private_registries
+        assert registry.certificate_file("containerd") == place
+        for engine, directory in (("crio", "containers"), ("docker", "docker")):
+            found = registry.certificate_file(engine)
+            assert found == place.replace("containerd", directory)
+            options = {**given, "cluster": {"container_manager": engine}}
+            assert "tacker-k8s-mgmt.crt" not in str(added(options))
+        assert not parsed(given).warnings
+
+    def test_http_needs_no_certificate(self):
+        given = {**self.KUBEADM, "connection_type": "0"}
+        made = parsed({"private_registry_connection_info": [given]})
+        assert made.warnings == (
+            "private_registry_connection_info.0.certificate_path: has no effect with "
+            "connection_type 0, which is http",
+        )
+        assert made.private_registries[0].certificate_file("containerd") is None
+
+    @pytest.mark.parametrize(
+        ("text", "entry"),
+        [
+            ("10.0.0.4  r.example.org\t r", None),
+            ("10.0.0.4  r.example.org  r", "10.0.0.4 r.example.org r"),
+            (" fd00::0:4 r ", "fd00::4 r"),
+            *((wrong, None) for wrong in ("10.0.0.4", "r 10.0.0.4", "0.0.0.0 r")),
+            *(
+                (wrong, None)
+                for wrong in ("10.0.0.4 a_b", "10.0.0.4 r # x", "224.0.0.1 r")
+            ),
+            *((wrong, None) for wrong in ("fe80::1%eth0 r", "10.0.0.4 r\n1.1.1.1 x")),
+            *((wrong, None) for wrong in ("10.0.0.4 {{x}}", "10.0.0.4 -r", "x")),
+        ],
+    )
+    def test_names_are_those_of_a_hosts_file(self, text, entry):
+        given = {**self.KUBEADM, "hosts_string": text}
+        body = changed({"private_registry_connection_info": [given]})
+        if entry is None:
+            (problem,) = problems(body)
+            assert problem.startswith("private_registry_connection_info.0.hosts_string")
+            return
+        made = parsed({"private_registry_connection_info": [given]})
+        assert registries.hosts_entries(made.private_registries) == (entry,)
 
 
 class TestOpenStack:

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from tacker_k8s_mgmt.remote import vnf
+from tests.helpers import certificates
 from tests.helpers.requests import VNF, params
 
 SCRIPT = "# tacker-k8s-mgmt load-balancer contract: 2\n"
@@ -81,3 +82,49 @@ def test_links_in_an_applications_files_do_not_lead_out(package):
     assert package.package_files("charts") == {"Chart.yaml": b"name: a\n"}
     with pytest.raises(FileNotFoundError):
         package.package_files("none")
+
+
+class TestCertificates:
+    """CA certificates of private registries."""
+
+    REGISTRY = {
+        "connection_type": 1,
+        "server": "r.example.org",
+        "certificate_path": "Files/ca.crt",
+    }
+
+    @pytest.fixture
+    def certified(self, tmp_path):
+        def made(content):
+            made = Package(tmp_path, private_registry_connection_info=[self.REGISTRY])
+            script_of(made).write_text(SCRIPT)
+            if content is not None:
+                (tmp_path / "Files").mkdir()
+                (tmp_path / "Files" / "ca.crt").write_bytes(content)
+            return made
+
+        return made
+
+    def test_one_that_nodes_can_use(self, certified):
+        made = certified(certificates.PEM)
+        assert made.package_findings() == ()
+        place = "/etc/containerd/certs.d/r.example.org/tacker-k8s-mgmt.crt"
+        assert made.registry_certificates() == {place: certificates.PEM}
+
+    @pytest.mark.parametrize(
+        ("content", "why"),
+        [
+            (None, "the VNF package has no file Files/ca.crt"),
+            (b"", "is no certificate in PEM"),
+            (b"\xff" * 99, "is no certificate in PEM"),
+            (certificates.PEM + b"-----BEGIN PRIVATE KEY-----\n", "has a private key"),
+            (certificates.PEM * 600, "has more than"),
+        ],
+    )
+    def test_what_is_none_is_found_before_anything_changes(
+        self, certified, content, why
+    ):
+        (finding,) = certified(content).package_findings()
+        place = "private_registry_connection_info.0.certificate_path: "
+        assert finding.startswith(place)
+        assert why in finding

@@ -3,6 +3,7 @@
 
 import copy
 import json
+import os
 import shutil
 import subprocess
 
@@ -10,7 +11,7 @@ import pytest
 
 from tacker_k8s_mgmt import config
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import operator_server, params
+from tacker_k8s_mgmt.request import operator_server, params, profiles
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tests.helpers import full_request
 from tests.helpers.samples import changed, request
@@ -190,7 +191,7 @@ class TestAttacks:
 
     def test_what_a_profile_of_the_package_adds(self):
         text = b"parameters:\n  kubespray_vars:\n    ping_access_ip: '{{ x }}'\n"
-        source = params.profiles.of_package({"Files/profiles/mine.yaml": text})
+        source = profiles.of_package({"Files/profiles/mine.yaml": text})
         found = parse_profile(source)
         assert any("kubespray_vars.ping_access_ip" in problem for problem in found)
 
@@ -233,14 +234,14 @@ class TestAttacks:
         mark = tmp_path / "owned"
         text = f"{{{{ {LOOKUP.format(path=mark)} }}}}"
         body = without(kubespray_vars={"ping_access_ip": text})
-        play = {"hosts": "localhost", "gather_facts": False, "tasks": []}
-        play["tasks"].append({"debug": {"msg": "x"}, "when": "ping_access_ip"})
+        task = {"debug": {"msg": "x"}, "when": "ping_access_ip"}
+        play = {"hosts": "localhost", "gather_facts": False, "tasks": [task]}
         (tmp_path / "p.yml").write_text(json.dumps([play]))
         (tmp_path / "v.json").write_text(json.dumps(body["kubespray_vars"]))
         subprocess.run(
             ["ansible-playbook", "-i", "localhost,", "-e", "@v.json", "p.yml"],
             cwd=tmp_path,
-            env={"PATH": subprocess.os.environ["PATH"], "HOME": str(tmp_path)},
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
             capture_output=True,
             timeout=300,
             check=False,

@@ -106,6 +106,24 @@ class TestTargets:
             "http://old.example.org/v2/",
         ]
 
+    def test_a_private_registry_whose_name_only_the_nodes_know(self):
+        private = {
+            "connection_type": 1,
+            "server": "r.example.org:5000",
+            "certificate_path": "ca.crt",
+            "hosts_string": "fd00::4 r.example.org other",
+        }
+        params = parsed({"private_registry_connection_info": [private]})
+        (target,) = reach.targets(params)
+        assert target == Target(
+            "https://r.example.org:5000/v2/",
+            True,
+            verifies=False,
+            known_as=(("r.example.org", "fd00::4"),),
+        )
+        lines = list(reach._config(params, target))
+        assert 'resolve = "r.example.org:5000:[fd00::4]"' in lines
+
 
 class TestMirror:
     @pytest.mark.parametrize(
