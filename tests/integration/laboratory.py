@@ -184,7 +184,7 @@ class Lab:
             self.tacker.delete_package(made)
 
     @contextlib.contextmanager
-    def options(self, section: str = "k8s_mgmt", **values: float) -> Iterator[None]:
+    def options(self, section: str = "k8s_mgmt", **values: object) -> Iterator[None]:
         """A conductor that has these values of our options, or of others."""
         try:
             with self.configured(section, **values):
@@ -195,7 +195,7 @@ class Lab:
 
     @staticmethod
     @contextlib.contextmanager
-    def configured(section: str = "k8s_mgmt", **values: float) -> Iterator[None]:
+    def configured(section: str = "k8s_mgmt", **values: object) -> Iterator[None]:
         """These values in the file, for what reads it from now on."""
         path = client.state() / "etc" / "tacker.conf"
         before = path.read_text()

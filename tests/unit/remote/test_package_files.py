@@ -114,11 +114,15 @@ class TestCertificates:
     @pytest.mark.parametrize(
         ("content", "why"),
         [
-            (None, "the VNF package has no file Files/ca.crt"),
-            (b"", "is no certificate in PEM"),
-            (b"\xff" * 99, "is no certificate in PEM"),
-            (certificates.PEM + b"-----BEGIN PRIVATE KEY-----\n", "has a private key"),
-            (certificates.PEM * 600, "has more than"),
+            pytest.param(None, "the VNF package has no file Files/ca.crt", id="none"),
+            pytest.param(b"", "is no certificate in PEM", id="empty"),
+            pytest.param(b"\xff" * 99, "is no certificate in PEM", id="binary"),
+            pytest.param(
+                certificates.PEM + b"-----BEGIN PRIVATE KEY-----\n",
+                "has a private key",
+                id="key",
+            ),
+            pytest.param(certificates.PEM * 600, "has more than", id="large"),
         ],
     )
     def test_what_is_none_is_found_before_anything_changes(
