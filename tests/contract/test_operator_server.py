@@ -76,8 +76,11 @@ class TestV1:
 
     def test_a_termination_finds_it_too(self, hook):
         graceful = hook({}, "terminate_start", termination_type="GRACEFUL")
-        assert terminate._refuse_leftovers(graceful).ansible.host == "192.0.2.77"
-        assert terminate._server_login_if_any(graceful).operators_server
+        for read in (terminate._refuse_leftovers, terminate._server_login_if_any):
+            found = read(graceful)
+            assert found is not None
+            assert found.operators_server
+            assert found.ansible.host == "192.0.2.77"
 
     def test_a_termination_waits_for_a_right_configuration(self, hook):
         cfg.CONF.set_override("ansible_host_key", "", config.GROUP)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.kubespray import inventory, variables
+from tacker_k8s_mgmt.kubespray import inventory, runs, variables
 from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tests.helpers.fakes.nodes import CONTROL_PLANE_TAINT, FakeNode
@@ -44,6 +44,10 @@ class FakePlaybooks:
         effect: Callable[[PlaybookRequest], None] = getattr(
             self, f"_{request.name.replace('-', '_')}"
         )
+        nodes_there = tuple(self._inventory().values())
+        for node in runs.configured(request, nodes_there):
+            # Its container engine may be told of registries that it has to trust.
+            assert node.server_id in self._site.trusting, node.name
         effect(request)
         self._site.change("ran", request.digest)
 

@@ -18,3 +18,14 @@ def test_without_an_inventory_the_error_names_it(name):
         getattr(state, name)()
     state.nodes = state.listed()
     assert getattr(state, name)()
+
+
+@pytest.mark.parametrize("is_operators", [False, True])
+def test_a_lost_inventory_may_be_at_the_operators_former_place(is_operators):
+    wanted = params().model_copy(update={"operators_server": is_operators})
+    site = instantiated()
+    site.files.clear()
+    state = ClusterState(dependencies(wanted, site, FakeClock()))
+    with pytest.raises(errors.ClusterError) as caught:
+        state.listed()
+    assert ("copied from the former place" in str(caught.value)) is is_operators

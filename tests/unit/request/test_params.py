@@ -143,7 +143,8 @@ def test_a_request_is_left_as_it_was():
 def test_a_missing_ansible_structure_says_why_it_is_needed():
     assert problems(changed({"ansible": REMOVED})) == (
         "ansible: is missing; it names the Ansible server, without which nothing can "
-        "be installed",
+        "be installed, and Tacker's operator has none for all requests ([k8s_mgmt] "
+        "ansible_host)",
     )
 
 
