@@ -44,7 +44,9 @@ def operators(lab: Lab) -> Iterator[None]:
     secrets = client.state() / "data" / "tacker" / "secrets"
     secret = client.state() / "operators-password"
     shutil.copy(secrets / given["password"]["file"], secret)
-    kind, key, *_ = lab.ansible("cat /etc/ssh/ssh_host_ed25519_key.pub").split()
+    kind, key, *_ = lab.ansible(
+        "ssh-keygen -y -f /etc/ssh/ssh_host_ed25519_key"
+    ).split()
     values = {
         "ansible_host": given["ip_address"],
         "ansible_host_key": f"{kind} {key}",
