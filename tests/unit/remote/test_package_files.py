@@ -122,7 +122,7 @@ class TestCertificates:
                 "has a private key",
                 id="key",
             ),
-            pytest.param(certificates.PEM * 600, "has more than", id="large"),
+            pytest.param(certificates.PEM * 1000, "has more than", id="large"),
         ],
     )
     def test_what_is_none_is_found_before_anything_changes(
