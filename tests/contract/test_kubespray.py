@@ -46,6 +46,7 @@ PLAYBOOKS = (
 )
 BOILERPLATE = "playbooks/boilerplate.yml"
 LIMIT = 300  # seconds
+STAND_IN = Path(__file__).parents[2] / "lab" / "kubespray"
 #: Only in the sample inventories and the documentation: users make others of them.
 NAMES_FOR_PEOPLE = {"files_repo", "registry_host"}
 
@@ -342,6 +343,26 @@ class TestRegistry:
         hosts = jinja(template, item=item)
         assert '[host."http://10.233.0.12:5000"]' in hosts
         assert 'capabilities = ["pull","resolve"]' in hosts
+
+    def test_a_private_registry_has_its_ca_as_in_the_stand_in(self, root):
+        private = {
+            "connection_type": 1,
+            "server": "r.example.org:5000",
+            "certificate_path": "ca.crt",
+        }
+        made = parsed({"private_registry_connection_info": [private]})
+        built = variables.build(made, NODES, BALANCER)
+        (item,) = built["containerd_registries_mirrors"]
+        template = root / "roles/container-engine/containerd/templates/hosts.toml.j2"
+        hosts = jinja(template, item=item)
+        has_ca = minor(stated(root).version) >= releases.REGISTRY_CA_SINCE
+        place = "/etc/containerd/certs.d/r.example.org:5000/tacker-k8s-mgmt.crt"
+        assert (f'ca = ["{place}"]' in hosts) is has_ca
+        own = STAND_IN / "roles/preinstall/templates/hosts.toml.j2"
+        lines = jinja(own, item=item, lab_release={"has_registry_ca": has_ca})
+        assert set(lines.splitlines()) <= set(hosts.splitlines())
+        tasks = text(template.parents[1] / "tasks/main.yml")
+        assert "{{ containerd_cfg_dir }}/certs.d/{{ item.prefix }}/hosts.toml" in tasks
 
     def test_local_paths_have_the_storage_class_that_it_may_name(self, root):
         role = root / "roles/kubernetes-apps/external_provisioner"
