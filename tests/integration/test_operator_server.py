@@ -116,12 +116,13 @@ class TestOperatorServer:
 
     def test_a_default_that_moved_strands_no_cluster(self, lab, cluster):
         with lab.options(ansible_inventory_root=MOVED):
-            error = cluster.scale("OUT", expect="FAILED_TEMP")
+            server = next(iter(cluster.workers().values()))
+            error = cluster.heal(server, expect="FAILED_TEMP")
             assert "There is no inventory of this cluster" in error
             assert "has to be copied from the former place" in error
             lab.ansible(f"mkdir -p {MOVED} && cp -a {CLUSTERS}/. {MOVED}")
             cluster.directory = f"{MOVED}/{cluster.id}"
             cluster.handle("retry", "COMPLETED")
-            consistent(cluster, 4)
+            consistent(cluster, 3)
             cluster.terminate()
             assert lab.ansible(f"ls {MOVED}") == ""
