@@ -3,12 +3,15 @@
 
 import errno
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+# Enough to search it, as a path does.
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+_MOST_LINKS = 40  # as Linux has it
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFDIR: "a directory",
@@ -31,35 +34,135 @@ class NotWritten(OSError):
 
 @contextmanager
 def replacing(path: Path, *, mode: int) -> Iterator[Path]:
-    """A temporary file beside *path* that replaces it when no exception is raised.
+    """A temporary file that replaces *path* when no exception is raised.
 
-    Its name does not end as that of *path* does.
+    What is written goes into the file that was made, whoever replaces it meanwhile by
+    a link: the path that is returned is that of an open file.
 
     :param path: of a regular file, or of nothing.
     :param mode: of the new file.
-    :raises NotWritten: also if something else is at *path*.
+    :raises NotWritten: also if something else is at *path*, or root would follow a
+        link of another user.
     """
     exists(path)
+    temporary = f".new-{secrets.token_hex(8)}"
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+        directory = _open_directory(path.parent)
     except OSError as error:
         raise NotWritten(path, reason(error)) from error
-    os.close(handle)
-    temporary = Path(name)
+    descriptor, name = -1, ""
     try:
-        yield temporary
-        temporary.chmod(mode)
-        _store(temporary)
+        descriptor = os.open(temporary, flags, 0o600, dir_fd=directory)
+        name = f"/proc/self/fd/{descriptor}"
+        yield Path(name)
+        os.fchmod(descriptor, mode)
+        # A crash leaves the former file or the new one.
+        os.fsync(descriptor)
         # What is written may have taken minutes.
         exists(path)
-        temporary.replace(path)
+        os.replace(temporary, path.name, src_dir_fd=directory, dst_dir_fd=directory)
     except OSError as error:
-        if error.filename not in (None, name) or isinstance(error, NotWritten):
+        if error.filename not in (None, name, temporary) or isinstance(
+            error, NotWritten
+        ):
             raise
         # A full disk has no name.
         raise NotWritten(path, reason(error)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if descriptor >= 0:
+            os.close(descriptor)
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=directory)
+        os.close(directory)
+
+
+def make_directory(path: Path, *, parents: bool = False) -> None:
+    """Make a directory of mode 0700, if there is none.
+
+    :param parents: make those above it, too.
+    :raises OSError: also if root would follow a link of another user.
+    """
+    last = len(Path(os.path.abspath(path)).parts) - 1
+    os.close(_open_directory(path, makes=last if parents else 1))
+
+
+@contextmanager
+def as_owner_of(directory: str | Path) -> Iterator[None]:
+    """Root becomes the owner of a directory meanwhile; others stay what they are.
+
+    A process of root's that writes among another user's files has that user's rights,
+    so links and races of that user lead to nothing more. It is for commands: all
+    threads of the process change.
+
+    :raises OSError: there is no such directory.
+    """
+    if os.getuid() != 0:
+        yield
+        return
+    owner = os.stat(directory)
+    former = os.geteuid(), os.getegid(), os.getgroups()
+    _become(owner.st_uid, owner.st_gid, [owner.st_gid])
+    try:
+        yield
+    finally:
+        _become(*former)
+
+
+def _become(user: int, group: int, groups: list[int]) -> None:
+    os.seteuid(0)
+    os.setgroups(groups)
+    os.setegid(group)
+    os.seteuid(user)
+
+
+def _open_directory(path: Path, makes: int = 0) -> int:
+    """Open a directory; root follows links of root only.
+
+    :param makes: how many at the path's end are made if they are missing.
+    """
+    parts = list(reversed(Path(os.path.abspath(path)).parts[1:]))
+    descriptor, links = os.open("/", _DIRECTORY), 0
+    try:
+        while parts:
+            part = parts.pop()
+            target = _link(part, descriptor)
+            if target is None:
+                if len(parts) < makes:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, 0o700, dir_fd=descriptor)
+                inner = os.open(part, _DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
+            else:
+                links += 1
+                if links > _MOST_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+                parts += reversed(Path(target).parts)
+                if not target.startswith("/"):
+                    continue
+                inner = os.open(parts.pop(), _DIRECTORY)
+            os.close(descriptor)
+            descriptor = inner
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _link(name: str, directory: int) -> str | None:
+    """Where a link leads; None if it is none.
+
+    :raises OSError: root would follow it, and it is another user's.
+    """
+    try:
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISLNK(status.st_mode):
+        return None
+    if os.geteuid() == 0 and status.st_uid != 0:
+        why = f"{name} on the way there is a link of another user, which root refuses"
+        raise OSError(errno.EPERM, why)
+    return os.readlink(name, dir_fd=directory)
 
 
 def exists(path: Path) -> bool:
@@ -83,12 +186,3 @@ def exists(path: Path) -> bool:
 def reason(error: OSError) -> str:
     """What went wrong, without the number and the path."""
     return error.strerror or str(error) or type(error).__name__
-
-
-def _store(path: Path) -> None:
-    """Bring a file to the disk, so that a crash leaves the former or the new one."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

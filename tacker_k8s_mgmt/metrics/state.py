@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.files import replacing
+from tacker_k8s_mgmt.files import as_owner_of, replacing
 from tacker_k8s_mgmt.metrics.totals import Totals, latest
 from tacker_k8s_mgmt.model.timeline import Timeline
 
@@ -98,29 +98,21 @@ def changed(state_path: str) -> Iterator[State]:
     :raises OSError: it cannot be read or written, another process keeps it, or there is
         no such directory.
     """
-    directory = Path(state_path, _DIRECTORY)
-    directory.mkdir(mode=0o700, exist_ok=True)
-    _hand_over(directory)
-    path = directory / _FILE
-    with open(directory / _LOCK, "a", opener=_private) as lock:
-        _hand_over(directory / _LOCK)
-        _acquire(lock)
-        state = State.read(path.read_text()) if path.exists() else State()
-        yield state
-        with replacing(path, mode=0o600) as new:
-            new.write_text(state.text())
-            _hand_over(new)
+    # The conductor's user owns what root creates, and root follows no link of it.
+    with as_owner_of(state_path):
+        directory = Path(state_path, _DIRECTORY)
+        directory.mkdir(mode=0o700, exist_ok=True)
+        path = directory / _FILE
+        with open(directory / _LOCK, "a", opener=_private) as lock:
+            _acquire(lock)
+            state = State.read(path.read_text()) if path.exists() else State()
+            yield state
+            with replacing(path, mode=0o600) as new:
+                new.write_text(state.text())
 
 
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _hand_over(path: Path) -> None:
-    """Let the conductor's user own what root creates below its directory."""
-    if os.geteuid() == 0:
-        owner = path.parent.stat()
-        os.chown(path, owner.st_uid, owner.st_gid)
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def _acquire(lock: TextIO) -> None:

@@ -18,7 +18,7 @@ from prometheus_client.core import (
     SummaryMetricFamily,
 )
 
-from tacker_k8s_mgmt.files import replacing
+from tacker_k8s_mgmt.files import as_owner_of, replacing
 from tacker_k8s_mgmt.metrics import state
 from tacker_k8s_mgmt.metrics.state import State
 from tacker_k8s_mgmt.metrics.totals import LIMITS, OUTCOMES, Key
@@ -71,9 +71,10 @@ def write_check(
 def _write(state_path: str, directory: str, current: State) -> str:
     current.add_journals(state_path)
     path = os.path.join(directory, FILE)
+    content = generate_latest(_registry(current))
     # The collector reads as another user, and only files that end with .prom.
-    with replacing(Path(path), mode=0o644) as new:
-        new.write_bytes(generate_latest(_registry(current)))
+    with as_owner_of(directory), replacing(Path(path), mode=0o644) as new:
+        new.write_bytes(content)
     return path
 
 

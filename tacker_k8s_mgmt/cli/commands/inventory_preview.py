@@ -157,7 +157,7 @@ def _rehearsed(
 
 def _write(directory: Path, texts: Mapping[str, str], *, force: bool) -> None:
     try:
-        directory.mkdir(mode=0o700, exist_ok=True)
+        files.make_directory(directory)
     except OSError as error:
         raise UsageError(
             f"{directory} cannot be made: {files.reason(error)}"

@@ -54,7 +54,7 @@ class RunsPages(Command):
             page = html.render(vnf_id, timeline, now, html.INDEX)
             pages[html.page_name(vnf_id)] = page
         try:
-            args.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            files.make_directory(args.directory, parents=True)
         except OSError as error:
             text = f"{args.directory} cannot be made: {files.reason(error)}"
             raise UsageError(text) from error

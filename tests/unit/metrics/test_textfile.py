@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file for node exporter: what is in it, and what happens around it."""
 
+import contextlib
 import json
 import os
+import shutil
+import tempfile
 import threading
 from pathlib import Path
 
@@ -281,3 +284,97 @@ def test_the_state_is_json_without_objects_of_python(directory):
     written(directory)
     document = json.loads((directory.parent / "metrics" / "totals.json").read_text())
     assert set(document) == {"totals", "vnfs", "checks"}
+
+
+NOBODY = 65534
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+class TestRoot:
+    """Root writes the metrics of a conductor whose account has been taken over."""
+
+    @pytest.fixture
+    def state_path(self):
+        # pytest's own directories are closed to others.
+        place = Path(tempfile.mkdtemp(prefix="metrics-", dir="/tmp"))
+        place.chmod(0o755)
+        made = place / "state"
+        made.mkdir()
+        completed(made)
+        for path in (made, *made.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+        yield made
+        shutil.rmtree(place)
+
+    @pytest.fixture
+    def victim(self, state_path):
+        place = state_path.parent / "root"
+        place.mkdir(mode=0o755)
+        (place / "shadow").write_text("root:secret")
+        (place / "shadow").chmod(0o600)
+        return place
+
+    @staticmethod
+    def seen(victim):
+        return {
+            path.name: (path.stat().st_uid, path.stat().st_mode, path.stat().st_size)
+            for path in (victim, *victim.iterdir())
+        }
+
+    def test_its_files_are_the_conductors(self, state_path):
+        directory = state_path.parent / "textfile"
+        directory.mkdir()
+        path = textfile.write(str(state_path), str(directory))
+        assert os.stat(path).st_uid == 0
+        own = [*state_path.rglob("metrics*"), *state_path.rglob("metrics/*")]
+        assert len(own) > 2
+        assert {one.stat().st_uid for one in own} == {NOBODY}
+        assert textfile.text(str(state_path)) == Path(path).read_text()
+        assert os.geteuid() == 0
+
+    @pytest.mark.parametrize(
+        "links",
+        [
+            {"metrics/lock": "shadow"},
+            {"metrics/totals.json": "shadow"},
+            {"metrics/.totals.json": "shadow"},
+            {"metrics": ""},
+            {"metrics/lock": "new"},
+            {"journal": ""},
+        ],
+        ids=lambda links: next(iter(links)),
+    )
+    @pytest.mark.parametrize("writes", ["text", "write", "write_check"])
+    def test_links_lead_nowhere(self, state_path, victim, links, writes):
+        for name, target in links.items():
+            place = state_path / name
+            if place.name != "metrics":
+                place.parent.mkdir(exist_ok=True)
+                os.chown(place.parent, NOBODY, NOBODY)
+            if place.is_dir():
+                shutil.rmtree(place)
+            place.symlink_to(victim / target)
+            os.lchown(place, NOBODY, NOBODY)
+        before, directory = self.seen(victim), state_path.parent / "textfile"
+        directory.mkdir()
+        where = () if writes == "text" else (str(directory),)
+        more = (VNF, {"heat": 1}, ()) if writes == "write_check" else ()
+        with contextlib.suppress(OSError):
+            getattr(textfile, writes)(str(state_path), *where, *more)
+        assert self.seen(victim) == before
+        assert os.geteuid() == 0
+
+    def test_a_collectors_directory_of_theirs_is_no_way_either(
+        self, state_path, victim
+    ):
+        theirs = state_path.parent / "theirs"
+        theirs.mkdir()
+        os.chown(theirs, NOBODY, NOBODY)
+        path = Path(textfile.write(str(state_path), str(theirs)))
+        assert path.stat().st_uid == NOBODY
+        path.unlink()
+        path.symlink_to(victim / "shadow")
+        before = self.seen(victim)
+        with pytest.raises(OSError, match="symbolic link"):
+            textfile.write(str(state_path), str(theirs))
+        assert self.seen(victim) == before
