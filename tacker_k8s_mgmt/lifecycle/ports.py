@@ -208,6 +208,7 @@ class VimSpec:
 
     :param helm: None: Tacker needs no login to run Helm, or cannot.
     :param tenant: whose VIM it is; "" for the cluster's own.
+    :param uid: of the cluster's namespace ``kube-system``; "" if it is not known.
     """
 
     name: str
@@ -216,6 +217,7 @@ class VimSpec:
     ca_certificate: str
     helm: HelmLogin | None = None
     tenant: str = ""
+    uid: str = ""
 
 
 class VimFinder(Protocol):

@@ -70,10 +70,12 @@ class ClusterAccess:
     """The access of a service account to the API.
 
     :param ca_certificate: PEM, to verify the API server's certificate.
+    :param uid: of the namespace ``kube-system``, which no other cluster has.
     """
 
     token: SecretStr
     ca_certificate: str
+    uid: str = field(default="", compare=False)
 
     @classmethod
     def read(cls, secret: Mapping[str, Any]) -> "ClusterAccess | None":
@@ -87,6 +89,20 @@ class ClusterAccess:
         if not token or not certificate:
             return None
         return cls(SecretStr(token), certificate)
+
+
+@dataclass(frozen=True)
+class ClusterIdentity:
+    """A cluster, by what no other one has.
+
+    :param endpoint: URL of its API.
+    :param ca_certificate: PEM, of the CA that its API servers are verified by.
+    :param uid: of its namespace ``kube-system``; "" if it is not known.
+    """
+
+    endpoint: str
+    ca_certificate: str
+    uid: str = ""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from tacker.db.nfvo import nfvo_db
 from tacker.sol_refactored import objects as v2_objects
 
 from tacker_k8s_mgmt.hooks.v1 import vim
+from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.hooks.v2.vim import Connections
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
 from tacker_k8s_mgmt.request import params as parameters
@@ -205,7 +206,7 @@ def _vims(context: Any, params: Params) -> dict[str, str]:
     two = v2_objects.VnfInstanceV2.get_by_id(context, second)
     instance = two.to_dict()
     spec = VimSpec("two", "https://two.example:6443", SecretStr("t0ken"), "CA")
-    Connections(instance).register(spec)
+    Connections(instance, v2_lookup._state_path()).register(spec)
     changed = v2_objects.VnfInstanceV2.from_dict(instance)
     two.vimConnectionInfo = changed.vimConnectionInfo
     two.update(context)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver of CNFs, as the installed Tacker loads and calls it."""
 
+import contextlib
 import copy
 import hashlib
 import inspect
 import types
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
@@ -16,6 +18,7 @@ from oslo_config import cfg
 from tacker import context as tacker_context
 from tacker import objects
 from tacker.common import driver_manager, exceptions
+from tacker.sol_refactored.api.schemas import vnflcm_v2
 from tacker.sol_refactored.common import vnf_instance_utils
 from tacker.vnflcm import utils as vnflcm_utils
 
@@ -26,15 +29,18 @@ from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE
 from tacker_k8s_mgmt.hooks.cnf.v2 import V2Call
 from tacker_k8s_mgmt.hooks.v1 import openstack, vim
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+from tacker_k8s_mgmt.hooks.v2 import identities
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook
-from tacker_k8s_mgmt.hooks.v2.request import Call
+from tacker_k8s_mgmt.hooks.v2.request import Call, cluster_vim_id
 from tacker_k8s_mgmt.lifecycle.expose import (
     CheckExposure,
     CheckModified,
     Expose,
     Unexpose,
 )
+from tacker_k8s_mgmt.model.cluster import ClusterIdentity
+from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract import tacker_configuration
 from tests.contract.v1_instances import instance
@@ -94,6 +100,7 @@ def registered(monkeypatch):
     def put(v1=(), v2=()):
         monkeypatch.setattr(vim, "registered", lambda context: iter(v1))
         monkeypatch.setattr(v2_lookup, "registered", lambda context: iter(v2))
+        monkeypatch.setattr(v2_lookup, "recorded", lambda vnf_id: vnf_id in dict(v2))
 
     put()
     return put
@@ -128,6 +135,23 @@ class TestCluster:
         with pytest.raises(errors.TackerError, match="cluster_vnf_instance_id"):
             clusters.at(ENDPOINT)
         assert clusters.at(ENDPOINT, TWO) == TWO
+
+    def test_of_several_the_one_that_accepts_the_login_is_meant(self, registered):
+        registered(v1=[(ONE, ENDPOINT)], v2=[(TWO, ENDPOINT)])
+        asked = []
+
+        def check(vnf_id, is_v1):
+            asked.append((vnf_id, is_v1))
+            if vnf_id != TWO:
+                raise api_login.LoginNotAccepted(endpoint=ENDPOINT)
+
+        assert clusters.at(ENDPOINT, check=check) == TWO
+        assert asked == [(ONE, True), (TWO, False)]
+        with pytest.raises(api_login.LoginNotAccepted):
+            clusters.at(ENDPOINT, ONE, check)
+        registered(v1=[(ONE, ENDPOINT)])
+        with pytest.raises(api_login.LoginNotAccepted):
+            clusters.at(ENDPOINT, check=check)
 
     def test_registry_is_not_believed_without_the_instance(self, monkeypatch):
         def entry(vim_id, **changes):
@@ -178,6 +202,7 @@ def done(monkeypatch, registered):
         found.append((cluster, name, operation.func, operation.keywords))
 
     monkeypatch.setattr(clusters, "work", work)
+    monkeypatch.setattr(clusters, "check_login", lambda *_, **__: None)
     return found
 
 
@@ -224,6 +249,140 @@ def package(tmp_path):
         return manifests.services(str(place), [name], None)
 
     return read
+
+
+class TestEntriesOfUsers:
+    """vimConnectionInfo of the v2 API, as anyone may write it."""
+
+    @pytest.fixture
+    def instances(self, monkeypatch, tmp_path):
+        """What Tacker's database has of VNF instances."""
+        monkeypatch.setattr(vim, "registered", lambda context: iter([(ONE, ENDPOINT)]))
+        monkeypatch.setattr(v2_lookup, "_state_path", lambda: str(tmp_path))
+        found = []
+        types_of = [types.SimpleNamespace(id=TWO, to_dict=lambda: found[0])]
+        v2_lookup.objects.register_all()
+        objects_v2 = v2_lookup.objects.VnfInstanceV2
+        monkeypatch.setattr(objects_v2, "get_all", lambda context: types_of)
+        monkeypatch.setattr(objects_v2, "get_by_id", lambda *_: types_of[0])
+
+        def put(entry):
+            found[:] = [{"id": TWO, "vimConnectionInfo": {"x": entry}}]
+
+        return put
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {},
+            {"interfaceInfo": {}},
+            {"interfaceInfo": {"endpoint": ""}},
+            {"interfaceInfo": {"endpoint": ENDPOINT}},
+            {"interfaceInfo": {"endpoint": ENDPOINT}, "accessInfo": {}},
+            {
+                "interfaceInfo": {"endpoint": ENDPOINT, "ssl_ca_cert": "x"},
+                "accessInfo": {"bearer_token": "not one"},
+            },
+        ],
+    )
+    def test_neither_count_nor_make_ambiguous(self, instances, more):
+        body = {"vimId": cluster_vim_id(TWO), "vimType": "ETSINFV.KUBERNETES.V_1"}
+        entry = {**body, **more}
+        patch = {"vimConnectionInfo": {"x": entry}}
+        jsonschema.validate(patch, vnflcm_v2.VnfInfoModificationRequest_V200)
+        instances(entry)
+        assert clusters.at(ENDPOINT) == ONE
+        with pytest.raises(clusters.NoCluster):
+            clusters.at(ENDPOINT, TWO)
+
+    def test_do_not_move_a_cluster_that_is_recorded(self, instances, tmp_path):
+        known = ClusterIdentity("https://two.example:6443", "CA", "uid")
+        identities.write(str(tmp_path), TWO, known)
+        entry = {"vimId": cluster_vim_id(TWO), "interfaceInfo": {"endpoint": ENDPOINT}}
+        instances(entry)
+        assert clusters.at(ENDPOINT) == ONE
+        assert clusters.at("https://two.example:6443") == TWO
+        with pytest.raises(clusters.NoCluster):
+            clusters.at(ENDPOINT, TWO)
+
+    def test_that_lead_to_a_cluster_are_recorded_at_the_first_use(
+        self, instances, monkeypatch, tmp_path
+    ):
+        url = "https://two.example:6443"
+        known = ClusterIdentity(url, "CA", "uid")
+        seen = []
+        monkeypatch.setattr(
+            api_login, "identify", lambda entry: seen.append(entry) or known
+        )
+        instances({"vimId": cluster_vim_id(TWO), "interfaceInfo": {"endpoint": url}})
+        assert clusters.at(url) == TWO
+        assert clusters.at(url) == TWO
+        assert len(seen) == 1
+        assert identities.read(str(tmp_path), TWO) == known
+
+
+class TestRights:
+    """Who may use a cluster."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch):
+        """The cluster of project blue; what it is asked."""
+        tokens = []
+        known = ClusterIdentity(ENDPOINT, "CA", "uid")
+
+        def check(vnf_id, identity, token):
+            tokens.append(token)
+            assert identity == known
+            if token != "g00d":
+                raise api_login.LoginNotAccepted(endpoint=ENDPOINT)
+
+        monkeypatch.setattr(api_login, "check", check)
+        monkeypatch.setattr(vim, "project_of", lambda context, vnf_id: "blue")
+        monkeypatch.setattr(vim, "identity", lambda context, vnf_id: known)
+        monkeypatch.setattr(v2_lookup, "identity", lambda context, vnf_id: known)
+        return tokens
+
+    def test_a_project_may_use_its_own_clusters(self, asked):
+        clusters.check_login(ONE, True, project="blue", token=lambda: "")
+        assert asked == []
+
+    @pytest.mark.parametrize(
+        ("is_v1", "project"), [(True, "red"), (True, ""), (False, "red"), (False, "")]
+    )
+    def test_others_need_a_login_of_the_cluster(self, asked, is_v1, project):
+        clusters.check_login(ONE, is_v1, project=project, token=lambda: "g00d")
+        with pytest.raises(api_login.LoginNotAccepted):
+            clusters.check_login(ONE, is_v1, project=project, token=lambda: "b4d")
+        assert asked == ["g00d", "b4d"]
+
+    @pytest.mark.parametrize("hook", [n for n in driver.HOOKS if n in advice.V2])
+    def test_without_one_no_hook_works_on_the_cluster(
+        self, monkeypatch, registered, asked, hook
+    ):
+        registered(v1=[(ONE, ENDPOINT)])
+        worked = []
+        monkeypatch.setattr(clusters, "work", lambda *given: worked.append(given))
+        entry = {
+            "vimId": "any",
+            "vimType": "ETSINFV.KUBERNETES.V_1",
+            "interfaceInfo": {"endpoint": ENDPOINT},
+            "accessInfo": {"bearer_token": "b4d"},
+        }
+        one = {
+            "id": CNF,
+            "instantiationState": "INSTANTIATED",
+            "vimConnectionInfo": {"v": entry},
+            "metadata": {ATTRIBUTE: ONLY_LB},
+        }
+        patch = {"metadata": {ATTRIBUTE: ONLY_LB}}
+        call = Call(hook, patch, one, {}, "/nonexistent")
+        with contextlib.suppress(api_login.LoginNotAccepted):
+            driver.perform(V2Call(call))
+        assert worked == []
+        if asked:
+            entry["accessInfo"]["bearer_token"] = "g00d"
+            driver.perform(V2Call(call))
+            assert len(worked) == 1
 
 
 class TestManifests:

@@ -61,6 +61,13 @@ class Call(Protocol):
     def endpoint(self) -> str:
         """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
 
+    @property
+    def project(self) -> str:
+        """The CNF's project; "" where Tacker does not tell it."""
+
+    def token(self) -> str:
+        """The token with which Tacker uses the CNF's VIM; "" if it uses none."""
+
     def cnf(self) -> Cnf: ...
 
     def manifests(self) -> Sequence[Service] | None:
@@ -115,7 +122,8 @@ def _params(call: Call, wrong: str = "") -> ExposureParams:
 
 
 def _on_cluster(call: Call, params: ExposureParams, operation: Any) -> None:
-    cluster = clusters.at(call.endpoint(), params.cluster_vnf_instance_id)
+    check = partial(clusters.check_login, project=call.project, token=call.token)
+    cluster = clusters.at(call.endpoint(), params.cluster_vnf_instance_id, check)
     call.begin()
     name = f"{call.name} of CNF {call.vnf_id}"
     followed_by = _FOLLOWED_BY.get(call.name, "")

@@ -15,7 +15,7 @@ from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
-from tacker_k8s_mgmt.hooks.cnf import advice, driver, manifests
+from tacker_k8s_mgmt.hooks.cnf import advice, driver, logins, manifests
 from tacker_k8s_mgmt.hooks.v1 import database, metadata_patch, openstack, requests
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.model import node_settings
@@ -66,12 +66,29 @@ class V1Call:
 
     def endpoint(self) -> str:
         """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
-        infos = self._instance.vim_connection_info
-        if not infos:
+        if not self._instance.vim_connection_info:
             return ""
+        return str(self._vim_access()["auth_url"])
+
+    @property
+    def project(self) -> str:
+        """The CNF's project."""
+        return str(self._instance.tenant_id or "")
+
+    def token(self) -> str:
+        """The token with which Tacker uses the CNF's VIM; "" if it uses none."""
+        access = self._vim_access()
+        return logins.token(access, access.get("ssl_ca_cert"))
+
+    def _vim_access(self) -> Mapping[str, Any]:
+        """The access information of the CNF's VIM, which its project may use.
+
+        :raises VimError: Tacker does not have it.
+        """
         try:
-            vim = openstack.find_vim(self._hook.context, infos)
-            return str(vim["access_info"]["auth_url"])
+            infos = self._instance.vim_connection_info
+            access = openstack.find_vim(self._hook.context, infos)["access_info"]
+            return {"auth_url": access["auth_url"], **access}
         except Exception as error:
             # Tacker raises many kinds, whose texts may have the access information.
             raise errors.VimError(

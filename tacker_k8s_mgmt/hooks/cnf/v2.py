@@ -11,7 +11,7 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
-from tacker_k8s_mgmt.hooks.cnf import advice, driver, manifests
+from tacker_k8s_mgmt.hooks.cnf import advice, driver, logins, manifests
 from tacker_k8s_mgmt.hooks.v2 import settings
 from tacker_k8s_mgmt.hooks.v2.process import Streams
 from tacker_k8s_mgmt.hooks.v2.request import Call
@@ -61,14 +61,30 @@ class V2Call:
 
     def endpoint(self) -> str:
         """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
+        interface = self._vim.get("interfaceInfo") or {}
+        return str(interface.get("endpoint") or "")
+
+    @property
+    def project(self) -> str:
+        """None: Tacker does not tell it."""
+        return ""
+
+    def token(self) -> str:
+        """The token with which Tacker uses the CNF's VIM; "" if it uses none."""
+        interface = self._vim.get("interfaceInfo") or {}
+        access = self._vim.get("accessInfo") or {}
+        return logins.token(access, interface.get("ssl_ca_cert"))
+
+    @property
+    def _vim(self) -> Mapping[str, Any]:
+        """The CNF's VIM, as the operation leaves it."""
         call = self._call
         if self.name == _MODIFY_START:
             kept = call.instance.get("vimConnectionInfo") or {}
             patch = call.request.get("vimConnectionInfo") or {}
             infos = _merged(kept, patch)
             call = replace(call, instance={**call.instance, "vimConnectionInfo": infos})
-        interface = call.vim.get("interfaceInfo") or {}
-        return str(interface.get("endpoint") or "")
+        return call.vim
 
     def cnf(self) -> Cnf:
         """The CNF, by what Tacker writes into its Services."""

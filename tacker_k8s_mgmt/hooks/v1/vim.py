@@ -9,6 +9,7 @@ by its name: another project, or another VNF, may use the same one.
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,9 +25,10 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, helm_login, vim_login
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.model.cluster import ClusterAccess
+from tacker_k8s_mgmt.model.cluster import ClusterAccess, ClusterIdentity
 from tacker_k8s_mgmt.model.nodes import same_server
 from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.status.facts import Vim
 
 LOG = logging.getLogger(__name__)
@@ -75,6 +77,30 @@ def registered(context: Any) -> Iterator[tuple[str, str]]:
         # Any project may use this description; the VIM's id is that of the driver.
         if (instance.vnf_metadata or {}).get(METADATA_KEY) == vim["id"]:
             yield vnf_id, str(vim["auth_url"])
+
+
+def project_of(context: Any, vnf_id: str) -> str:
+    """The project of a VNF instance.
+
+    :param context: of an administrator.
+    """
+    return str(objects.VnfInstance.get_by_id(context, vnf_id).tenant_id)
+
+
+def identity(context: Any, vnf_id: str) -> ClusterIdentity:
+    """Which cluster a VNF instance is, by the login of its VIM.
+
+    :param context: of an administrator.
+    :raises VimError: Tacker does not tell the login.
+    :raises RemoteError: the cluster does not answer.
+    """
+    instance = objects.VnfInstance.get_by_id(context, vnf_id)
+    vim_id = (instance.vnf_metadata or {})[METADATA_KEY]
+    url = str(all_vims(context)[vim_id]["auth_url"])
+    access = vim_login.read(context, vim_id)
+    known = ClusterIdentity(url, access.ca_certificate)
+    token = access.token.get_secret_value()
+    return replace(known, uid=api_login.uid_of(known, token))
 
 
 class VimRegistry:

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from oslo_log import log as logging
+from pydantic import SecretStr
 from tacker.vnfm import vim_client
 
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.cluster import ClusterAccess
 
 LOG = logging.getLogger(__name__)
@@ -34,6 +36,22 @@ def is_current(context: Any, vim_id: str, access: ClusterAccess) -> bool:
         LOG.warning("The login of VIM %s cannot be read: %s", vim_id, name)
         return False
     return {name: found.get(name) for name in (_TOKEN, _CA)} == of(access)
+
+
+def read(context: Any, vim_id: str) -> ClusterAccess:
+    """The login of a VIM.
+
+    :raises VimError: it cannot be read.
+    """
+    try:
+        found = vim_client.VimClient().get_vim(context, vim_id)["vim_auth"]
+        return ClusterAccess(SecretStr(str(found[_TOKEN])), str(found[_CA]))
+    except Exception as error:
+        # As above.
+        raise errors.VimError(
+            detail=f"The login of VIM {vim_id} cannot be read from Tacker "
+            f"({type(error).__name__})."
+        ) from None
 
 
 def update(plugin: Any, context: Any, vim_id: str, change: Mapping[str, Any]) -> None:

@@ -157,7 +157,7 @@ class V2Site(Site):
         owner = self._call.vnf_id, _PROJECT
         super().__init__(*owner, params, hook.options, hook.state_path, hook.name)
         self.note = hook.note
-        self.vims = Connections(self._call.instance)
+        self.vims = Connections(self._call.instance, hook.state_path)
 
     def _stack(self) -> tuple[str, Sequence[StackResource]]:
         servers = self._params.wants_compute_hosts

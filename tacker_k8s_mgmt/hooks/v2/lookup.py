@@ -15,12 +15,15 @@ from tacker import context as tacker_context
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.nfvo import nfvo_client
 
-from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks import operation_states
+from tacker_k8s_mgmt.hooks.v2 import identities
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.hooks.v2.scale import healthy_servers
 from tacker_k8s_mgmt.hooks.v2.vim import Connections
+from tacker_k8s_mgmt.model.cluster import ClusterIdentity
+from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
 from tacker_k8s_mgmt.request.params import InstallParams, names_parameters
 from tacker_k8s_mgmt.status.cluster_list import ListedCluster
@@ -35,15 +38,49 @@ _REMEDY = "The next heal of a VNFC has Tacker count them anew."
 
 
 def registered(context: Any) -> Iterator[tuple[str, str]]:
-    """The clusters that VNF instances name as VIMs.
+    """The clusters that are recorded, and those that VNF instances name as VIMs.
 
     :param context: of an administrator.
-    :returns: id of each VNF instance, and URL of the API.
+    :returns: id of each VNF instance, and URL of the API. What is not recorded, a user
+        may have written: see :func:`identity`.
     """
     objects.register_all()
     for instance in objects.VnfInstanceV2.get_all(context):
+        if known := identities.read(_state_path(), instance.id):
+            yield instance.id, known.endpoint
+            continue
         for vim in Connections(instance.to_dict()).registered():
             yield instance.id, vim.auth_url
+
+
+def recorded(vnf_id: str) -> ClusterIdentity | None:
+    """Which cluster a VNF instance is; None if this conductor has not recorded it."""
+    return identities.read(_state_path(), vnf_id)
+
+
+def identity(context: Any, vnf_id: str) -> ClusterIdentity | None:
+    """Which cluster a VNF instance is; recorded at the first use if it is not yet.
+
+    Earlier releases recorded none, and other conductors have their own records.
+
+    :param context: of an administrator.
+    :returns: None if its entry is not one that the driver can have made.
+    :raises RemoteError: the cluster does not answer.
+    """
+    if known := recorded(vnf_id):
+        return known
+    instance = objects.VnfInstanceV2.get_by_id(context, vnf_id)
+    if instance is None:
+        return None
+    found = api_login.identify(Connections(instance.to_dict()).entry())
+    if found:
+        identities.write(_state_path(), vnf_id, found)
+    return found
+
+
+def _state_path() -> str:
+    config.register(cfg.CONF)
+    return config.state_path(cfg.CONF)
 
 
 def named(name: str) -> list[str]:

@@ -8,12 +8,13 @@ keeps the order of keys in a JSON column; MySQL sorts them by length in bytes, t
 the bytes. So its key is the longest. It is identified by its ``vimId``.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tacker_k8s_mgmt.hooks.v2 import identities
 from tacker_k8s_mgmt.hooks.v2.request import cluster_vim_id
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.model.cluster import ClusterAccess
+from tacker_k8s_mgmt.model.cluster import ClusterAccess, ClusterIdentity
 from tacker_k8s_mgmt.status.facts import Vim
 
 VIM_TYPE = "ETSINFV.KUBERNETES.V_1"
@@ -23,10 +24,12 @@ class Connections:
     """The VIMs of one VNF instance.
 
     :param instance: the VNF instance, as Tacker passes it; changed in place.
+    :param state_path: where it is recorded which cluster it is; "" for nowhere.
     """
 
-    def __init__(self, instance: dict[str, Any]) -> None:
+    def __init__(self, instance: dict[str, Any], state_path: str = "") -> None:
         self._instance = instance
+        self._state_path = state_path
         self._vim_id = cluster_vim_id(instance["id"])
 
     def name_taken(self, name: str, tenant: str = "") -> bool:
@@ -50,6 +53,9 @@ class Connections:
         if spec.tenant:
             return ""
         self.remove()
+        if self._state_path:
+            known = ClusterIdentity(spec.auth_url, spec.ca_certificate, spec.uid)
+            identities.write(self._state_path, self._instance["id"], known)
         infos = self._instance["vimConnectionInfo"] = self._infos
         infos[_longest(f"k8s_{spec.name}", infos)] = {
             "vimId": self._vim_id,
@@ -77,12 +83,25 @@ class Connections:
         return False
 
     def registered(self) -> tuple[Vim, ...]:
-        """The cluster's entry, if there is one. Changes nothing."""
-        infos = self._infos
+        """The cluster's entry, if there is one. Changes nothing.
+
+        A user may have written it: whatever has no address is none.
+        """
+        found = ((name, self.entry(name)) for name in self._ours())
         return tuple(
-            Vim(self._vim_id, name, infos[name]["interfaceInfo"]["endpoint"], True)
-            for name in self._ours()
+            Vim(self._vim_id, name, str(entry["interfaceInfo"]["endpoint"]), True)
+            for name, entry in found
+            if entry
         )
+
+    def entry(self, name: str = "") -> Mapping[str, Any]:
+        """The cluster's entry, or the one of a name; empty if it has no address."""
+        for key in (name,) if name else self._ours():
+            interface = self._infos[key].get("interfaceInfo")
+            if isinstance(interface, Mapping) and interface.get("endpoint"):
+                entry: Mapping[str, Any] = self._infos[key]
+                return entry
+        return {}
 
     def of_tenants(self) -> None:
         """None: see :meth:`register`."""
@@ -99,6 +118,8 @@ class Connections:
 
         :returns: False when it was not there.
         """
+        if self._state_path:
+            identities.remove(self._state_path, self._instance["id"])
         ours = self._ours()
         for name in ours:
             del self._infos[name]
@@ -106,7 +127,11 @@ class Connections:
 
     def _ours(self) -> list[str]:
         infos = self._infos
-        return [name for name in infos if infos[name].get("vimId") == self._vim_id]
+        return [
+            name
+            for name, info in infos.items()
+            if isinstance(info, Mapping) and info.get("vimId") == self._vim_id
+        ]
 
     @property
     def _infos(self) -> dict[str, Any]:

@@ -28,5 +28,6 @@ def register(state: ClusterState, access: ClusterAccess) -> None:
         token=access.token,
         ca_certificate=access.ca_certificate,
         helm=helm.prepare(state, access),
+        uid=access.uid,
     )
     state.site.vims.register(spec)

@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tacker_k8s_mgmt import errors
@@ -24,7 +25,7 @@ def admin_access(client: KubeClient, limit: float) -> ClusterAccess:
         client.run("apply", "-f", "-", stdin=json.dumps(_MANIFEST))
         access = client.get(*secret, read=ClusterAccess.read)
         if access is not None:
-            return access
+            return replace(access, uid=client.get(*_NAMESPACE, read=_uid))
         if waiting.spent():
             raise errors.ClusterError(
                 detail=f"Secret {NAMESPACE}/{ACCOUNT} holds no token after "
@@ -34,6 +35,11 @@ def admin_access(client: KubeClient, limit: float) -> ClusterAccess:
         waiting.pause()
 
 
+def _uid(namespace: Mapping[str, Any]) -> str:
+    return str(namespace["metadata"]["uid"])
+
+
+_NAMESPACE = ("namespace", NAMESPACE)
 _METADATA = {"name": ACCOUNT, "namespace": NAMESPACE}
 _MANIFEST: Mapping[str, Any] = {
     "apiVersion": "v1",

@@ -21,6 +21,7 @@ from tests.helpers.fakes.state import SiteState
 class FakeAccess:
     token: SecretStr = field(default_factory=lambda: SecretStr("t0ken"))
     ca_certificate: str = "-----BEGIN CERTIFICATE-----"
+    uid: str = "4f0e9a55-3a1c-4f1d-8e3f-7b5e0f0a5a0a"
 
 
 class FakeCluster:

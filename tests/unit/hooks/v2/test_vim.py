@@ -2,12 +2,16 @@
 """The cluster as an entry of a VNF instance's ``vimConnectionInfo``."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 from pydantic import SecretStr
 
+from tacker_k8s_mgmt.hooks.v2 import identities
+from tacker_k8s_mgmt.hooks.v2.request import cluster_vim_id
 from tacker_k8s_mgmt.hooks.v2.vim import Connections
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
+from tacker_k8s_mgmt.model.cluster import ClusterIdentity
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 OPENSTACK = {"vimId": "openstack", "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}
@@ -106,3 +110,42 @@ def test_what_is_not_there_can_be_removed():
     assert Connections(one).registered() == ()
     empty = {"id": VNF}
     assert not Connections(empty).remove()
+
+
+def test_which_cluster_it_is_is_recorded_where_no_user_writes(tmp_path):
+    one, made = instance(), replace(spec(), uid="of kube-system")
+    state = str(tmp_path / "state")
+    Connections(one, state).register(made)
+    known = ClusterIdentity("https://192.0.2.9:6443", "CA", "of kube-system")
+    assert identities.read(state, VNF) == known
+    assert {p.stat().st_mode & 0o077 for p in (tmp_path / "state").rglob("*")} == {0}
+    # Registered again, elsewhere: by another conductor's hook, or after a move.
+    Connections(one, state).register(spec(address="192.0.2.10"))
+    assert identities.read(state, VNF).endpoint == "https://192.0.2.10:6443"
+    assert Connections(one, state).remove()
+    assert identities.read(state, VNF) is None
+    assert not Connections(one, state).remove()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"endpoint": 1}', "null"])
+def test_a_damaged_record_is_none(tmp_path, text):
+    identities.write(str(tmp_path), VNF, ClusterIdentity("a", "b", "c"))
+    (path,) = tmp_path.rglob("*.json")
+    path.write_text(text)
+    assert identities.read(str(tmp_path), VNF) is None
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [None, [], "x", {}, {"interfaceInfo": None}, {"interfaceInfo": {"endpoint": None}}],
+)
+def test_an_entry_that_a_user_wrote_breaks_nothing(entry):
+    one = instance()
+    if isinstance(entry, dict):
+        entry = {"vimId": cluster_vim_id(VNF), **entry}
+    one["vimConnectionInfo"]["x"] = entry
+    assert Connections(one).registered() == ()
+    assert Connections(one).entry() == {}
+    Connections(one).register(spec())
+    (found,) = Connections(one).registered()
+    assert found.auth_url == "https://192.0.2.9:6443"

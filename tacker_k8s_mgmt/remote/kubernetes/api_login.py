@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a CNF may use a cluster: its own login has to be accepted there.
+
+Anyone may write the address of another project's cluster into a request. A cluster is
+asked over TLS, verified by the CA that the driver has recorded, not by the request's.
+"""
+
+import http.client
+import re
+import ssl
+import threading
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.model.cluster import ClusterIdentity
+
+# A list: a tenant's account may list namespaces, and need not get this one.
+_NAMESPACE = "/api/v1/namespaces?fieldSelector=metadata.name%3Dkube-system"
+# Only the cluster's administrators may read these.
+_BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings?limit=1"
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750
+_SECONDS = 30.0
+_MOST = 1024 * 1024
+
+
+class LoginNotAccepted(errors.TackerError):
+    """A cluster does not accept the login of a CNF's VIM."""
+
+    message = "The cluster at {endpoint} does not accept the login of the CNF's VIM."
+    default_hint = (
+        "Use a VIM with a login of that cluster: its registered VIM, or the token of a "
+        "tenant or a person."
+    )
+
+
+class OtherCluster(errors.TackerError):
+    """Another cluster answers at the address of a recorded one."""
+
+    message = "The API at {endpoint} is not that of the cluster of VNF instance {vnf}."
+    default_hint = "Heal the cluster, or register it again, if its address has changed."
+
+
+def check(vnf_id: str, known: ClusterIdentity, token: str) -> None:
+    """Check that a cluster accepts a token.
+
+    :param vnf_id: the cluster's VNF instance.
+    :raises LoginNotAccepted: it does not.
+    :raises OtherCluster: another cluster answers at its address.
+    :raises RemoteError: it does not answer.
+    """
+    status, seen = _uid(known, token)
+    if status == _OTHER or (known.uid and seen not in ("", known.uid)):
+        raise OtherCluster(endpoint=known.endpoint, vnf=vnf_id)
+    if status not in (http.client.OK, http.client.FORBIDDEN):
+        raise LoginNotAccepted(endpoint=known.endpoint)
+
+
+def identify(entry: Mapping[str, Any]) -> ClusterIdentity | None:
+    """Return which cluster an entry of ``vimConnectionInfo`` leads to.
+
+    :returns: None if it is not one that the driver can have made: it has to have an
+        administrator's token of the cluster that answers.
+    :raises RemoteError: the cluster does not answer.
+    """
+    interface, access = entry.get("interfaceInfo"), entry.get("accessInfo")
+    if not isinstance(interface, Mapping) or not isinstance(access, Mapping):
+        return None
+    found = (interface.get("endpoint"), interface.get("ssl_ca_cert"))
+    token = access.get("bearer_token")
+    if not all(isinstance(text, str) and text for text in (*found, token)):
+        return None
+    known = ClusterIdentity(*map(str, found))
+    status, uid = _uid(known, str(token))
+    if status != http.client.OK or not uid:
+        return None
+    if _get(known, _BINDINGS, str(token))[0] != http.client.OK:
+        return None
+    return ClusterIdentity(known.endpoint, known.ca_certificate, uid)
+
+
+def uid_of(known: ClusterIdentity, token: str) -> str:
+    """Return the UID of ``kube-system`` as a token sees it; "" if it may not.
+
+    :raises RemoteError: the cluster does not answer.
+    """
+    return _uid(known, token)[1]
+
+
+_OTHER = 0  # in place of a status: the certificate is not of the recorded CA
+
+
+def _uid(known: ClusterIdentity, token: str) -> tuple[int, str]:
+    # API servers take a request without a token, as of a text with a blank in it, for
+    # that of an anonymous user, whom they forbid most but do not refuse.
+    if not _TOKEN.fullmatch(token):
+        return http.client.UNAUTHORIZED, ""
+    status, body = _get(known, _NAMESPACE, token)
+    if status == http.client.FORBIDDEN and b"system:anonymous" in body:
+        return http.client.UNAUTHORIZED, ""
+    if status != http.client.OK:
+        return status, ""
+    try:
+        items = json_text.parse(body)["items"]
+        found = [
+            str(item["metadata"]["uid"])
+            for item in items
+            if item["metadata"]["name"] == "kube-system"
+        ]
+    except (ValueError, KeyError, TypeError) as error:
+        raise _silent(known, "its answer is not a list of namespaces") from error
+    return status, next(iter(found), "")
+
+
+def _get(known: ClusterIdentity, path: str, token: str) -> tuple[int, bytes]:
+    """Return status and body of an answer; no redirect is followed, no proxy used."""
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(cadata=known.ca_certificate)
+        parts = urlsplit(known.endpoint)
+        place = parts.hostname or "", parts.port or 443
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        connection = http.client.HTTPSConnection(
+            *place, timeout=_SECONDS, context=context
+        )
+        # The connection's own limit is for each packet.
+        timer = threading.Timer(_SECONDS, connection.close)
+        timer.daemon = True
+        timer.start()
+        try:
+            connection.request("GET", f"{parts.path.rstrip('/')}{path}", None, headers)
+            answer = connection.getresponse()
+            body = answer.read(_MOST + 1)
+            if len(body) > _MOST:
+                raise _silent(known, "its answer is too long")
+            return answer.status, body
+        finally:
+            timer.cancel()
+            connection.close()
+    except (ssl.SSLCertVerificationError, ssl.CertificateError):
+        return _OTHER, b""
+    except ssl.SSLError as error:
+        # Also of a certificate of the CA that is none.
+        raise _silent(known, error.reason or "TLS failed") from error
+    except (OSError, http.client.HTTPException, AttributeError) as error:
+        raise _silent(known, type(error).__name__) from error
+    except ValueError:
+        # A token or an address that is none in HTTP; the text may have the token.
+        return http.client.UNAUTHORIZED, b""
+
+
+def _silent(known: ClusterIdentity, reason: str) -> errors.RemoteError:
+    return errors.RemoteError(
+        detail=f"The cluster at {known.endpoint}, the VIM of the CNF, could not be "
+        f"asked whether it accepts the CNF's login: {reason}.",
+        hint="See that the conductor reaches that address.",
+    )
