@@ -18,6 +18,7 @@ from oslo_config import cfg
 from tacker import context as tacker_context
 from tacker import objects
 from tacker.common import driver_manager, exceptions
+from tacker.sol_refactored import objects as v2_objects
 from tacker.sol_refactored.api.schemas import vnflcm_v2
 from tacker.sol_refactored.common import vnf_instance_utils
 from tacker.vnflcm import utils as vnflcm_utils
@@ -261,8 +262,8 @@ class TestEntriesOfUsers:
         monkeypatch.setattr(v2_lookup, "_state_path", lambda: str(tmp_path))
         found = []
         types_of = [types.SimpleNamespace(id=TWO, to_dict=lambda: found[0])]
-        v2_lookup.objects.register_all()
-        objects_v2 = v2_lookup.objects.VnfInstanceV2
+        v2_objects.register_all()
+        objects_v2 = v2_objects.VnfInstanceV2
         monkeypatch.setattr(objects_v2, "get_all", lambda context: types_of)
         monkeypatch.setattr(objects_v2, "get_by_id", lambda *_: types_of[0])
 
@@ -311,9 +312,12 @@ class TestEntriesOfUsers:
         url = "https://two.example:6443"
         known = ClusterIdentity(url, "CA", "uid")
         seen = []
-        monkeypatch.setattr(
-            api_login, "identify", lambda entry: seen.append(entry) or known
-        )
+
+        def identify(entry):
+            seen.append(entry)
+            return known
+
+        monkeypatch.setattr(api_login, "identify", identify)
         instances({"vimId": cluster_vim_id(TWO), "interfaceInfo": {"endpoint": url}})
         assert clusters.at(url) == TWO
         assert clusters.at(url) == TWO
@@ -362,11 +366,12 @@ class TestRights:
         registered(v1=[(ONE, ENDPOINT)])
         worked = []
         monkeypatch.setattr(clusters, "work", lambda *given: worked.append(given))
+        access = {"bearer_token": "b4d"}
         entry = {
             "vimId": "any",
             "vimType": "ETSINFV.KUBERNETES.V_1",
             "interfaceInfo": {"endpoint": ENDPOINT},
-            "accessInfo": {"bearer_token": "b4d"},
+            "accessInfo": access,
         }
         one = {
             "id": CNF,
@@ -380,7 +385,7 @@ class TestRights:
             driver.perform(V2Call(call))
         assert worked == []
         if asked:
-            entry["accessInfo"]["bearer_token"] = "g00d"
+            access["bearer_token"] = "g00d"
             driver.perform(V2Call(call))
             assert len(worked) == 1
 
