@@ -47,7 +47,9 @@ FLAVOR = (
 )
 #: The packages that read a VNFD, by a module of each; the extra ``csar`` has them.
 _PARSERS = {"toscaparser": "tosca-parser", "translator": "heat-translator"}
-_OCCURRENCES = re.compile(r'Relationship "(.+)" in .* wrong number of occurrences')
+_OCCURRENCES = re.compile(
+    r'Relationship "([^"\n]{1,300})" in [^\n]{0,500}? wrong number of occurrences'
+)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from tacker_k8s_mgmt.errors import ClusterError
-from tacker_k8s_mgmt.model import yaml_text
+from tacker_k8s_mgmt.model import json_text, yaml_text
 from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
 from tacker_k8s_mgmt.request.bastion import ssh_common_args
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -151,12 +151,12 @@ def _nodes_in(text: str) -> tuple[tuple[Node, Mapping[str, Any]], ...] | None:
             (_node(name, host, name in workers), host)
             for name, host in group["hosts"].items()
         )
-    except (yaml.YAMLError, LookupError, TypeError, AttributeError):
+    except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError):
         return None
 
 
 def _node(name: str, host: Mapping[str, Any], is_worker: bool) -> Node:
-    return Node(
+    node = Node(
         name=name,
         role=Role.WORKER if is_worker else Role.CONTROL_PLANE,
         server_id=host["tacker_server_id"],
@@ -166,6 +166,7 @@ def _node(name: str, host: Mapping[str, Any], is_worker: bool) -> Node:
         aspect_id=host.get("tacker_aspect_id", ""),
         compute_host=host.get("tacker_compute_host", ""),
     )
+    return json_text.checked(node)
 
 
 def _host_vars(

@@ -16,6 +16,7 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.files import as_owner_of, replacing
 from tacker_k8s_mgmt.metrics.totals import Totals, latest
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.timeline import Timeline
 
 LOG = logging.getLogger(__name__)
@@ -79,10 +80,10 @@ class State:
     def read(cls, text: str) -> "State":
         """The state as it was stored; a new one if the text is damaged."""
         try:
-            document = json.loads(text)
+            document = json_text.parse(text)
             totals = Totals.read(document["totals"])
-            return cls(totals, dict(document["vnfs"]), dict(document["checks"]))
-        except (ValueError, KeyError, TypeError):
+            return json_text.checked(cls(totals, document["vnfs"], document["checks"]))
+        except (ValueError, KeyError, TypeError, AttributeError):
             LOG.warning("The totals for metrics are damaged and begin anew")
             return cls()
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.timeline import Operation, Step, Timeline
 
 OUTCOMES = ("completed", "failed", "cut_off")
@@ -55,7 +56,7 @@ class Totals:
         for name, counter in totals._named():
             with suppress(AttributeError, TypeError, ValueError):
                 for *labels, value in document.get(name, ()):
-                    counter[tuple(map(str, labels))] = float(value)
+                    counter[tuple(map(str, labels))] = json_text.number(value)
         return totals
 
     def document(self) -> dict[str, Any]:

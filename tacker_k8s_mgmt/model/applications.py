@@ -153,7 +153,7 @@ def unpack(text: str) -> Record:
             raise Spoiled("it is of another release of tacker-k8s-mgmt")
         good, leaving = fields.pop("good"), tuple(fields.pop("leaving", ()))
         content = Content(**good) if good else None
-        return Record(**fields, good=content, leaving=leaving)
+        return json_text.checked(Record(**fields, good=content, leaving=leaving))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise Spoiled("its content cannot be understood") from None
 

@@ -9,7 +9,7 @@ import gzip
 import io
 import re
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import yaml
 
@@ -24,8 +24,26 @@ _LARGEST = 1024 * 1024  # bytes of Chart.yaml
 LARGEST_UNPACKED = 100 * 1024 * 1024
 # A call of Helm's function that reads objects of the cluster.
 _LOOKUP = re.compile(rb"\blookup\s")
+_MOST_MEMBERS = 10_000
 # What tarfile raises beside its own errors, also for members that it cannot follow.
-_NO_ARCHIVE = (tarfile.TarError, compressed.Damaged, ValueError, LookupError)
+_NO_ARCHIVE = (
+    *(tarfile.TarError, compressed.Damaged, ValueError, LookupError),
+    *(ArithmeticError, RecursionError),
+)
+
+
+class _Member(tarfile.TarInfo):
+    """A member that comes after the one before it.
+
+    One of a negative size has tarfile read the same header for ever (CVE-2025-8194, in
+    Python before 3.11.14, 3.12.12 and 3.13.6).
+    """
+
+    def _block(self, count: int) -> int:
+        if count < 0:
+            raise tarfile.ReadError("a member has a negative size")
+        blocks: int = super()._block(count)  # type: ignore[misc]
+        return blocks
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:
@@ -63,7 +81,7 @@ def looks_up(archive: bytes) -> bool:
         with _opened(archive) as tar:
             return any(
                 _LOOKUP.search(file.read())
-                for entry in tar
+                for entry in _members(tar)
                 if entry.isreg() and "/templates/" in entry.name
                 if (file := tar.extractfile(entry))
             )
@@ -77,12 +95,19 @@ def _opened(archive: bytes) -> tarfile.TarFile:
         unpacked = compressed.unpack(archive, LARGEST_UNPACKED)
     except compressed.TooLarge as error:
         raise Unusable(f"has {error}") from None
-    return tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:")
+    return tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:", tarinfo=_Member)
+
+
+def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    for number, entry in enumerate(tar, 1):
+        if number > _MOST_MEMBERS:
+            raise Unusable(f"has more than {_MOST_MEMBERS} files")
+        yield entry
 
 
 def _chart_file(archive: bytes) -> bytes | None:
     with _opened(archive) as tar:
-        for entry in tar:
+        for entry in _members(tar):
             directory, slash, path = entry.name.removeprefix("./").partition("/")
             # No link, which may be one to itself.
             if directory and slash and path == _CHART and entry.isreg():

@@ -2,21 +2,20 @@
 """The fields of a journal's record, each of which may be missing or of another type."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.plain_text import in_line
 
-_LARGEST = 1e12
 # 2001 and 2100.
 _EARLIEST, _LATEST = 1e9, 4.1e9
 
 
 def number(record: Mapping[str, Any], key: str) -> float:
     """A number of seconds or things; 0 if there is none, or it cannot be one."""
-    value = record.get(key)
-    # A comparison, as an integer may be too large for a float.
-    if isinstance(value, int | float) and 0 <= value <= _LARGEST:
-        return float(value)
+    with suppress(ValueError):
+        return json_text.number(record.get(key))
     return 0.0
 
 

@@ -1,10 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON from another host, from a cluster or from a request."""
+"""JSON from another host, from a cluster or from a request, and the values in it.
 
+A number has to fit into 64 bits: an integer of Python has no limit, and no float holds
+one of 400 digits.
+"""
+
+import dataclasses
 import json
 import math
+import re
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter
+
+#: Digits of an integer of 64 bits without a sign.
+MOST_DIGITS = 20
+#: More than anything that is counted or measured here, seconds since the epoch too.
+LARGEST = 1e12
+
+Value = TypeVar("Value")
 
 
 def parse(
@@ -14,17 +30,39 @@ def parse(
 
     :param pairs: makes the value of an object; default: a dictionary.
     :raises ValueError: it is none. Nor is a text that is nested too deeply, or that has
-        numbers which are no numbers, as the standard library reads them.
+        numbers which are none, as the standard library reads them, or too large.
     """
     try:
         return json.loads(
             text,
             parse_constant=_refuse,
             parse_float=_finite,
+            parse_int=_whole,
             object_pairs_hook=pairs,
         )
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def stream(text: str) -> list[Any]:
+    """The values of JSON texts that follow each other.
+
+    :raises ValueError: one is none, as :func:`parse` reads them.
+    """
+    values, at = [], _blanks(text, 0)
+    try:
+        while at < len(text):
+            value, at = _DECODER.raw_decode(text, at)
+            values.append(value)
+            at = _blanks(text, at)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return values
+
+
+def _blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return found.end() if found else at
 
 
 def _refuse(word: str) -> float:
@@ -33,4 +71,64 @@ def _refuse(word: str) -> float:
 
 def _finite(text: str) -> float:
     value = float(text)
-    return value if math.isfinite(value) else _refuse(text)
+    return value if math.isfinite(value) else _refuse(text[:MOST_DIGITS])
+
+
+def _whole(text: str) -> int:
+    if len(text.removeprefix("-")) > MOST_DIGITS:
+        raise ValueError(f"a number has more than {MOST_DIGITS} digits")
+    return int(text)
+
+
+def number(value: Any, largest: float = LARGEST) -> float:
+    """A number of seconds or things.
+
+    :raises ValueError: it is none, is negative or is larger than *largest*.
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # A comparison, as an integer may be too large for a float.
+    if not is_number or not 0 <= value <= largest:
+        raise ValueError("no number in its limits")
+    return float(value)
+
+
+def checked(value: Value) -> Value:
+    """A value whose dataclasses have fields of the types that they declare.
+
+    :raises ValueError: one has a field of another type.
+    """
+    if isinstance(value, tuple | list):
+        for inner in value:
+            checked(inner)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for name, adapter in _adapters(type(value)).items():
+            field = getattr(value, name)
+            try:
+                adapter.validate_python(field, strict=True)
+            except ValueError:
+                # Without the value, which may be a secret.
+                raise ValueError(f"{name} has another type") from None
+            checked(field)
+    return value
+
+
+@cache
+def _adapters(kind: type) -> dict[str, TypeAdapter[Any]]:
+    hints = get_type_hints(kind)
+    config = ConfigDict(arbitrary_types_allowed=True)
+    return {
+        field.name: _adapter(hints[field.name], config)
+        for field in dataclasses.fields(kind)
+    }
+
+
+def _adapter(hint: Any, config: ConfigDict) -> TypeAdapter[Any]:
+    if dataclasses.is_dataclass(hint):
+        return TypeAdapter(hint)
+    return TypeAdapter(hint, config=config)
+
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder(
+    parse_constant=_refuse, parse_float=_finite, parse_int=_whole
+)

@@ -72,7 +72,7 @@ def documents(text: str) -> list[Any]:
         or it stands for too much.
     """
     if text.lstrip().startswith("{"):
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError, OverflowError, RecursionError):
             return list(_json(text))
     yaml_text.check(text)
     return [_value(node) for node in yaml.compose_all(text, _Loader)]

@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.model import json_text
 STATISTICS_PORT = 8404
 _STATUS_FORMAT = 1
 _MARKER = "# tacker-k8s-mgmt load-balancer contract:"
-_MARKED = re.compile(rf"^{_MARKER} *(\d+)\s*$".encode(), re.MULTILINE)
+_MARKED = re.compile(rf"^{_MARKER} *([0-9]{{1,9}})\s*$".encode(), re.MULTILINE)
 # "unexpose" contains "expose".
 _FIRST_VERBS = (b"install", b"add-worker", b"remove-worker", b"status", b"unexpose")
 
@@ -174,7 +174,7 @@ def parse_status(text: str) -> BalancerStatus:
             raise ValueError(f"format {report['format']} is not known")
         workers = tuple(_server(worker) for worker in report["workers"])
         addresses = {worker.name: worker.address for worker in workers}
-        return BalancerStatus(
+        status = BalancerStatus(
             active=report["haproxy"]["active"],
             enabled=report["haproxy"]["enabled"],
             current=report["haproxy"]["current"],
@@ -184,6 +184,7 @@ def parse_status(text: str) -> BalancerStatus:
             services=tuple(_service(s, addresses) for s in report["services"]),
             udp_active=all(udp.values()) if (udp := report.get("udp")) else None,
         )
+        return json_text.checked(status)
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"not a status report: {type(error).__name__}") from error
 

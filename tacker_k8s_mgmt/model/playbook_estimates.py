@@ -7,10 +7,11 @@ successful runs and reports it with the first play. Without a former run there i
 estimate, because the number of tasks is not known beforehand.
 """
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from tacker_k8s_mgmt.model import json_text
 
 #: Weight of the former pace, as a part of a whole run, beside this run's own.
 _INERTIA = 0.1
@@ -32,11 +33,13 @@ class Former:
     def read(cls, event: Mapping[str, Any]) -> "Former | None":
         """Parse the event ``former``; None if it is invalid."""
         runs, plays = event.get("runs"), event.get("plays")
-        if not isinstance(runs, int) or runs < 1 or not isinstance(plays, Sequence):
+        if not isinstance(plays, list) or not plays:
             return None
-        if not plays or not all(map(_is_duration, plays)):
+        try:
+            count = int(json_text.number(runs))
+            return cls(count, tuple(map(json_text.number, plays))) if count else None
+        except ValueError:
             return None
-        return cls(runs, tuple(map(float, plays)))
 
     def left(self, play: int, elapsed: float, in_play: float) -> float | None:
         """The remaining seconds of a run at its present pace.
@@ -72,7 +75,3 @@ def in_words(left: float, runs: int) -> str:
         duration = f"about {hours} h {rest} min" if rest else f"about {hours} h"
     number = _NUMBERS[runs] if runs < len(_NUMBERS) else str(runs)
     return f"{duration} left ({number} former {'run' if runs == 1 else 'runs'})"
-
-
-def _is_duration(value: Any) -> bool:
-    return isinstance(value, int | float) and 0 <= value < math.inf

@@ -234,13 +234,15 @@ def _after(progress: Progress, event: Mapping[str, Any]) -> Progress:
     progress = replace(
         progress,
         # Its clock may be set while the run works.
-        last_event=float(event.get("up", event.get("time", progress.last_event))),
-        results=int(event.get("results", progress.results)),
+        last_event=json_text.number(
+            event.get("up", event.get("time", progress.last_event))
+        ),
+        results=_count(event, "results", progress.results),
     )
     name = str(event.get("name", ""))
     match event.get("event"):
         case "playbook":
-            return replace(progress, plays=int(event.get("plays", 0)))
+            return replace(progress, plays=_count(event, "plays", 0))
         case "former":
             return replace(progress, former=Former.read(event))
         case "play":
@@ -256,13 +258,24 @@ def _after(progress: Progress, event: Mapping[str, Any]) -> Progress:
                 return progress
             return replace(progress, seen=(*progress.seen, _failure(event)))
         case "recap":
-            return replace(_task_ended(progress), recap=event.get("hosts", {}))
+            return replace(_task_ended(progress), recap=_recap(event))
     return progress
+
+
+def _count(event: Mapping[str, Any], name: str, default: int) -> int:
+    return int(json_text.number(event.get(name, default)))
+
+
+def _recap(event: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]:
+    return {
+        host: {kind: int(json_text.number(count)) for kind, count in counts.items()}
+        for host, counts in event.get("hosts", {}).items()
+    }
 
 
 def _next_play(progress: Progress, name: str, event: Mapping[str, Any]) -> Progress:
     """The progress at the start of a play, or of its next batch of hosts."""
-    number = int(event.get("number", progress.play_number + 1))
+    number = _count(event, "number", progress.play_number + 1)
     if number == progress.play_number:
         return replace(progress, task="")
     now = progress.last_event

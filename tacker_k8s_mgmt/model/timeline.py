@@ -294,7 +294,11 @@ def in_words(seconds: float) -> str:
 
 
 def clock(at: float, *, zone: bool = False) -> str:
-    """A local time, on request with its zone; :data:`UNKNOWN` for 0."""
+    """A local time, on request with its zone; :data:`UNKNOWN` for 0 or none."""
     if not at:
         return UNKNOWN
-    return time.strftime(f"%Y-%m-%d %H:%M:%S{' %Z' * zone}", time.localtime(at))
+    try:
+        local = time.localtime(at)
+    except (OverflowError, OSError, ValueError):
+        return UNKNOWN
+    return time.strftime(f"%Y-%m-%d %H:%M:%S{' %Z' * zone}", local)

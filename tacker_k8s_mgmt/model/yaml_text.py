@@ -6,41 +6,91 @@ loader ends the whole process when it meets a text that is nested deeply enough.
 text is read as a stream of events first, which needs neither recursion nor memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 try:
     # Ten times as fast as the loader in Python.
-    from yaml import CSafeLoader as SafeLoader
+    from yaml import CSafeLoader as _Fastest
 except ImportError:
-    from yaml import SafeLoader as SafeLoader  # type: ignore[assignment]
+    from yaml import SafeLoader as _Fastest  # type: ignore[assignment]
 
-__all__ = ["SafeLoader", "check", "document", "documents"]
+__all__ = ["SafeLoader", "check", "document", "documents", "limited"]
 
 #: Levels of lists and mappings in each other; definitions of custom resources have 40.
 DEEPEST = 200
 #: How many values aliases may stand for, beside ten times what is written.
 MOST_BY_ALIAS = 100_000
 _GROWTH = 10
+#: Values in a text, each of which takes 300 bytes of memory. All definitions of custom
+#: resources of a large operator are a quarter of a million.
+MOST_VALUES = 500_000
+#: Characters of a number; one in base 60 (``1:59:59``) takes the square of its length.
+LONGEST_NUMBER = 64
+# What PyYAML raises, beside its own errors, for values that are not of their type.
+_NO_VALUE = (
+    *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
+    RecursionError,
+)
+_Loader = TypeVar("_Loader", bound=type)
+
+
+def limited(loader: _Loader) -> _Loader:
+    """A class of safe loaders, whose numbers have a limit from now on."""
+    for kind in ("int", "float"):
+        tag = f"tag:yaml.org,2002:{kind}"
+        loader.add_constructor(tag, _number_of(loader.yaml_constructors[tag]))  # type: ignore[attr-defined]
+    return loader
+
+
+def _number_of(construct: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def number(loader: Any, node: yaml.Node) -> Any:
+        if len(node.value) > LONGEST_NUMBER:
+            raise _refusal("has a number that is too long", node)
+        value = construct(loader, node)
+        if isinstance(value, int) and value.bit_length() > LONGEST_NUMBER:
+            raise _refusal("has a number that is too large", node)
+        return value
+
+    return number
+
+
+@limited
+class SafeLoader(_Fastest):
+    """Makes values of the text of others."""
 
 
 def document(text: str, loader: Any = SafeLoader) -> Any:
     """The only document of a text; None if it is empty.
 
     :param loader: a safe one.
-    :raises yaml.YAMLError: it is no YAML, is nested too deeply or stands for too much.
+    :raises yaml.YAMLError: it is no YAML, is nested too deeply, stands for too much, or
+        has a value that is not of its type.
     """
     check(text)
-    return yaml.load(text, Loader=loader)  # noqa: S506
+    with _refusing():
+        return yaml.load(text, Loader=loader)  # noqa: S506
 
 
 def documents(text: str, loader: Any = SafeLoader) -> Iterator[Any]:
     """The documents of a text; see :func:`document`."""
     check(text)
-    return yaml.load_all(text, Loader=loader)
+    with _refusing():
+        yield from yaml.load_all(text, Loader=loader)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except _NO_VALUE:
+        # Without the value, which may be a secret.
+        problem = "has a value that is not of its type"
+        raise yaml.MarkedYAMLError(problem=problem) from None
 
 
 @dataclass
@@ -61,7 +111,7 @@ def check(text: str) -> None:
     anchors: dict[str, _Extent] = {}
     opened = [_Extent()]
     written = 0
-    for event in yaml.parse(text, Loader=SafeLoader):
+    for event in _events(text):
         if isinstance(event, yaml.DocumentStartEvent):
             anchors, opened, written = {}, [_Extent()], 0
         if not isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
@@ -85,6 +135,15 @@ def check(text: str) -> None:
         opened[-1].take_in(one)
         if opened[-1].values > _GROWTH * written + MOST_BY_ALIAS:
             raise _refusal("has aliases that stand for too much", event)
+
+
+def _events(text: str) -> Iterator[Any]:
+    values = 0
+    for event in yaml.parse(text, Loader=SafeLoader):
+        values += isinstance(event, yaml.NodeEvent)
+        if values > MOST_VALUES:
+            raise _refusal("has too many values", event)
+        yield event
 
 
 def _refusal(problem: str, event: Any) -> yaml.MarkedYAMLError:

@@ -75,6 +75,8 @@ def nic_mtu(links: str) -> int:
     """The MTU in the output of ``ip -j addr show to ADDRESS``; 0 without any."""
     try:
         nics = json_text.parse(links)
-        return next((int(nic["mtu"]) for nic in nics if "mtu" in nic), 0)
+        return next(
+            (int(json_text.number(nic["mtu"])) for nic in nics if "mtu" in nic), 0
+        )
     except (ValueError, TypeError):
         return 0

@@ -12,7 +12,8 @@ from typing import Any
 from tacker_k8s_mgmt.request.key_aliases import Location
 
 BEGINNING = "<fill in: "
-_MARK = re.compile(re.escape(BEGINNING) + "(.+?)>", re.DOTALL)
+# With a limit: a text may have the beginning many times, and no end.
+_MARK = re.compile(re.escape(BEGINNING) + "([^>]{1,500})>")
 
 
 def mark(meaning: str) -> str:

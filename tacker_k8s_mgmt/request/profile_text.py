@@ -6,11 +6,13 @@ from typing import Any
 
 import yaml
 
+from tacker_k8s_mgmt.model import yaml_text
 from tacker_k8s_mgmt.request.profile_values import LARGEST, Refused
 
 _DEEPEST = 20
 
 
+@yaml_text.limited
 class _Loader(yaml.SafeLoader):
     """Refuses aliases, whose values may grow without limit, and repeated names."""
 
@@ -23,13 +25,13 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(
         self, node: yaml.MappingNode, deep: bool = False
     ) -> dict[Any, Any]:
-        names = [key.value for key, _ in node.value]
-        for number, (key, _) in enumerate(node.value):
-            if key.value in names[:number]:
+        names: set[str] = set()
+        for key, _ in node.value:
+            if (name := str(key.value)) in names:
                 raise yaml.MarkedYAMLError(
-                    problem=f"has {str(key.value)[:64]!r} twice",
-                    problem_mark=key.start_mark,
+                    problem=f"has {name[:64]!r} twice", problem_mark=key.start_mark
                 )
+            names.add(name)
         return super().construct_mapping(node, deep)
 
 
@@ -48,11 +50,9 @@ def parse(text: bytes) -> Mapping[str, Any]:
     if len(text) > LARGEST:
         raise Refused([f"is larger than {LARGEST} bytes"])
     try:
-        value = yaml.load(text.decode(), Loader=_Loader)  # noqa: S506
+        value = yaml_text.document(text.decode(), _Loader)
     except UnicodeDecodeError:
         raise Refused(["is no text in UTF-8"]) from None
-    except RecursionError:
-        raise Refused(["is nested too deeply"]) from None
     except yaml.YAMLError as error:
         raise Refused([_sentence(error)]) from None
     if not isinstance(value, Mapping):

@@ -71,9 +71,9 @@ def parse(text: str | None) -> Healing:
         addresses=tuple(values.get("addresses", ())),
     )
     if not (plane := values.get("control_plane")):
-        return healing
+        return json_text.checked(healing)
     node = Node(role=Role.CONTROL_PLANE, **{name: plane[name] for name in _NAMES})
-    return replace(healing, plane=node, first=plane["first"])
+    return json_text.checked(replace(healing, plane=node, first=plane["first"]))
 
 
 @dataclass(frozen=True)

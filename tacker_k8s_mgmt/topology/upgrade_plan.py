@@ -70,12 +70,13 @@ class Record:
 def recorded(text: str | None) -> Record:
     """Parse a record file; an empty record without a file."""
     values = json_text.parse(text or "{}")
-    return Record(
+    record = Record(
         version=values.get("version", ""),
         aim=values.get("aim", ""),
         schedulable=tuple(values.get("schedulable", ())),
         batch=tuple(values.get("batch", ())),
     )
+    return json_text.checked(record)
 
 
 def applied(record: Record, params: InstallParams) -> InstallParams:

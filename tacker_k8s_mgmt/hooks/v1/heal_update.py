@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-import yaml
 from oslo_log import log as logging
 from tacker.manager import TackerManager
 from tacker.vnflcm import utils as vnflcm_utils
@@ -21,6 +20,7 @@ from tacker.vnfm.infra_drivers.openstack.openstack import OpenStack
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, openstack
 from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.model import yaml_text
 
 LOG = logging.getLogger(__name__)
 
@@ -74,6 +74,7 @@ def changes(context: Any, vnf_instance: Any, request: Any) -> dict[str, list[str
         client = openstack.heat_of(context, vnf_instance)
         present = _values(client.stacks.get(info.instance_id).parameters)
         files = client.stacks.files(info.instance_id) or {}
+        nested = [yaml_text.document(text) for text in files.values()]
         top = client.stacks.template(info.instance_id)
     except Exception as error:
         # Heat's client, its session and the renewal of tokens raise many kinds.
@@ -85,7 +86,7 @@ def changes(context: Any, vnf_instance: Any, request: Any) -> dict[str, list[str
     found: dict[str, list[str]] = {}
     for vdu, text in (
         *_parameters(present, _values(parameters)),
-        *_servers([top, *map(yaml.safe_load, files.values())], templates),
+        *_servers([top, *nested], templates),
     ):
         if vdu in others and text not in found.setdefault(vdu, []):
             found[vdu].append(text)

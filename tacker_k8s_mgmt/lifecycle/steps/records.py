@@ -214,7 +214,8 @@ def _checked_inventory(text: str) -> str:
 
 
 def _services(text: str) -> tuple[ExposedService, ...]:
-    return tuple(
+    services = (
         ExposedService(**{**one, "sources": tuple(one.get("sources", ()))}, servers=())
         for one in json_text.parse(text)
     )
+    return json_text.checked(tuple(services))

@@ -193,7 +193,7 @@ def _first_line(channel: Channel) -> str:
 def _promised(line: str) -> float:
     """Return the seconds within which the owner releases the lock; 0: not known."""
     try:
-        return min(float(json_text.parse(line)["within"]), _LONGEST_PROMISE)
+        return min(json_text.number(json_text.parse(line)["within"]), _LONGEST_PROMISE)
     except (ValueError, KeyError, TypeError):
         return 0.0
 
@@ -202,7 +202,8 @@ def _described(line: str) -> str:
     """Return the owner as text; the owner may have been cut off while writing it."""
     try:
         owner = json_text.parse(line)
-        minutes = max(0, round((time.time() - owner["since"]) / 60))
+        since = json_text.number(owner["since"])
+        minutes = max(0, round((time.time() - since) / 60))
         return (
             f"{owner['operation']} of conductor {owner['conductor']} (process "
             f"{owner['pid']}), since {minutes} min"

@@ -124,12 +124,13 @@ class RunDirectories:
         head, _, body = result.stdout.partition("\n")
         complete = body[: body.rfind("\n") + 1]
         try:
-            return View(
+            view = View(
                 **_checked(json_text.parse(head)),
                 lines=tuple(complete.splitlines()),
                 consumed=len(complete),
                 more=len(body) >= _CHUNK and bool(complete),
             )
+            return json_text.checked(view)
         except (ValueError, TypeError, KeyError):
             answer = session.redact(f"{head}\n{result.stderr}")
             raise errors.RemoteError(

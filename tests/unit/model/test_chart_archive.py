@@ -4,6 +4,8 @@
 import base64
 import gzip
 import json
+import subprocess
+import sys
 import tarfile
 
 import pytest
@@ -134,3 +136,61 @@ def test_a_member_is_not_larger_than_its_archive():
 
 def chart_gz(content):
     return gzip.compress(content)
+
+
+def raw_header(name: str, size: int, kind: bytes = FILE) -> bytes:
+    """The header of a member that claims any size."""
+    entry = tarfile.TarInfo(name)
+    entry.type = kind
+    header = bytearray(entry.tobuf(tarfile.GNU_FORMAT))
+    if size < 0:
+        header[124:136] = b"\xff" + (2**88 + size).to_bytes(11, "big")
+    else:
+        header[124:136] = b"\x80" + size.to_bytes(11, "big")
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header)
+
+
+_SIZES = (-(2**80), -1024, -513, -512, -1, 2**40, 2**63, 2**80)
+_KINDS = (FILE, tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE)
+
+
+_READ_ALL = """
+import base64, resource, sys
+from tacker_k8s_mgmt.model import chart_archive, manifest_objects
+gigabyte = 1 << 30
+resource.setrlimit(resource.RLIMIT_AS, (2 * gigabyte, 2 * gigabyte))
+for line in sys.stdin:
+    for read in (chart_archive.version_of, chart_archive.looks_up):
+        try:
+            read(base64.b64decode(line))
+        except manifest_objects.Unusable:
+            pass
+"""
+
+
+def test_a_member_of_an_impossible_size_ends_the_reading():
+    first = raw_header("c/x", 0)
+    lines = [
+        base64.b64encode(
+            gzip.compress(first + raw_header("c/y", size, kind) + bytes(1024))
+        ).decode()
+        for size in _SIZES
+        for kind in _KINDS
+    ]
+    argv = [sys.executable, "-c", _READ_ALL]
+    subprocess.run(argv, input="\n".join(lines), text=True, timeout=120, check=True)
+
+
+def test_long_names_that_follow_each_other_are_no_archive():
+    header = raw_header("c/x", 0, tarfile.GNUTYPE_LONGNAME)
+    archive = gzip.compress(header * 50_000)
+    with pytest.raises(Unusable):
+        chart_archive.version_of(archive)
+
+
+def test_a_chart_of_very_many_files_is_refused():
+    header = tarfile.TarInfo("c/x").tobuf()
+    with pytest.raises(Unusable, match="more than 10000 files"):
+        chart_archive.version_of(gzip.compress(header * 10_001))

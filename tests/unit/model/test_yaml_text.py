@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """YAML of others is read, or refused before it does harm."""
 
+import contextlib
 import subprocess
 import sys
+import time
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.model import manifest_objects, yaml_text
 from tests.helpers import hostile
@@ -77,3 +81,48 @@ def test_each_document_counts_by_itself():
 def test_a_manifest_is_refused_with_its_line(text):
     with pytest.raises(manifest_objects.Unusable, match=r"is no YAML \(line \d+\)"):
         manifest_objects.parse(OBJECT + text)
+
+
+_SIXTY = ":".join(["1"] * 200_000)
+_NO_VALUES = {
+    "an integer in base 60": _SIXTY,
+    "a float in base 60": f"{_SIXTY}.5",
+    "a float in base 60 of a tag": f"!!float '{_SIXTY}.5'",
+    "an integer of 5000 digits": "1" * 5000,
+    "an integer of 70 bits": "0x" + "f" * 18,
+    "no date": "2024-99-99",
+    "no date of a tag": "!!timestamp a",
+    "no data": "!!binary \u00e9",
+    "no number": "!!int ''",
+    "no truth": "!!bool maybe",
+    "no key": "{[a]: b}",
+    "no pairs": "!!pairs [a]",
+    "no set": "!!set [a]",
+    "many values": "[" + "a," * 600_000 + "]",
+    "many mappings": "- {a: b}\n" * 200_000,
+}
+
+
+@pytest.mark.parametrize("text", _NO_VALUES.values(), ids=_NO_VALUES.keys())
+def test_what_has_no_value_is_refused_in_a_moment(text):
+    began = time.process_time()
+    with pytest.raises(yaml.YAMLError) as caught:
+        yaml_text.document(f"a: {text}" if text[0] != "-" else text)
+    assert time.process_time() - began < 10
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(yaml.YAMLError):
+        list(yaml_text.documents(f"a: {text}" if text[0] != "-" else text))
+
+
+_MARKS = "!tims0123456789:._-+eExabinflorydg{}[]'\"<>=&*, \n"
+
+
+@given(st.text(alphabet=_MARKS, max_size=60))
+def test_any_text_is_read_or_refused(text):
+    with contextlib.suppress(yaml.YAMLError):
+        yaml_text.document(text)
+
+
+@pytest.mark.parametrize("number", ["12:30:45", "1.5", "0x7f", "1_000", "-7", "1e3"])
+def test_usual_numbers_are_those_of_yaml(number):
+    assert yaml_text.document(number) == yaml.safe_load(number)
