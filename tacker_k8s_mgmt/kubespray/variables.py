@@ -20,6 +20,15 @@ from tacker_k8s_mgmt.request.storage_options import LOCAL_PATH_IS_DEFAULT
 _API_BALANCER = "loadbalancer_apiserver"
 _CERTIFIED = "supplementary_addresses_in_ssl_keys"
 _SHOW_LOGS = "unsafe_show_logs"
+_SANDBOX_REPOSITORY = "pod_infra_image_repo"
+# roles/kubespray_defaults/defaults/main/download.yml, of all supported releases.
+_IMAGE_DEFAULTS = {
+    "kube_image_repo": "registry.k8s.io",
+    _SANDBOX_REPOSITORY: "{{ kube_image_repo }}/pause",
+}
+_NAMED = re.compile(r"\{\{ *(\w+) *\}\}")
+_NESTED = 5  # variables that name each other
+_LONGEST_NAME = 255  # characters of a repository
 _BETWEEN_URLS = re.compile(r"[\s\"]+")
 
 
@@ -82,6 +91,28 @@ def build(
         variables["ignore_assert_errors"] = True
     variables |= network.own_interface(variables, nodes)
     return _showing_downloads(variables)
+
+
+def sandbox_repository(params: InstallParams) -> str:
+    """The repository of the image that nodes have for the sandboxes of pods.
+
+    :returns: "" if kubespray makes it of more than the request says.
+    """
+    known = {
+        **_IMAGE_DEFAULTS,
+        **option_metadata.variables(params.cluster),
+        **params.kubespray_vars,
+    }
+
+    def value(found: re.Match[str]) -> str:
+        return str(known.get(found[1], found[0]))[: _LONGEST_NAME + 1]
+
+    text = str(known[_SANDBOX_REPOSITORY])
+    for _ in range(_NESTED):
+        if "{" not in text or len(text) > _LONGEST_NAME:
+            break
+        text = _NAMED.sub(value, text)
+    return "" if "{" in text or len(text) > _LONGEST_NAME else text
 
 
 def api_address(text: str) -> str | None:

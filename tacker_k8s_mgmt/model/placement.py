@@ -26,8 +26,8 @@ class Workload:
     placement: Placement = field(default_factory=Placement)
 
     @classmethod
-    def read(cls, kind: str, namespace: str, name: str, *placement: str) -> "Workload":
-        """Of the fields of an object; those of its placement are JSON, "" for none."""
+    def read(cls, kind: str, namespace: str, name: str, *placement: Any) -> "Workload":
+        """Of the fields of an object; the last are those of its placement."""
         return cls(kind, namespace, name, Placement.read(*placement))
 
     def __str__(self) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.cluster import NodeObject
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -36,14 +35,16 @@ class Placement:
     tolerations: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
 
     @classmethod
-    def read(cls, selector: str, affinity: str, tolerations: str = "") -> "Placement":
-        """Of :attr:`FIELDS` as JSON, "" for none."""
-        required = json_text.parse(affinity or "{}").get(_REQUIRED) or {}
-        return cls(
-            json_text.parse(selector or "{}"),
-            required.get("nodeSelectorTerms") or (),
-            tuple(json_text.parse(tolerations or "[]")),
-        )
+    def read(
+        cls,
+        selector: Mapping[str, str] | None,
+        affinity: Mapping[str, Any] | None,
+        tolerations: Sequence[Mapping[str, Any]] | None = None,
+    ) -> "Placement":
+        """Of the values of :attr:`FIELDS`."""
+        required = (affinity or {}).get(_REQUIRED) or {}
+        terms = required.get("nodeSelectorTerms") or ()
+        return cls(selector or {}, terms, tuple(tolerations or ()))
 
     @property
     def is_bound(self) -> bool:
@@ -105,7 +106,7 @@ class Pod:
         ".metadata.deletionTimestamp",
         ".metadata.ownerReferences",
         ".status.phase",
-        ".status.conditions",
+        '.status.conditions[?(@.type=="Ready")].status',
         ".spec.volumes[*].emptyDir",
         *(f".spec.{name}" for name in Placement.FIELDS),
     )
@@ -115,27 +116,23 @@ class Pod:
         cls,
         namespace: str,
         name: str,
-        labels: str,
-        deleted: str,
-        owners: str,
-        phase: str,
-        conditions: str,
-        local: str,
-        *placement: str,
+        labels: Mapping[str, str] | None,
+        deleted: str | None,
+        owners: Sequence[Mapping[str, Any]] | None,
+        phase: str | None,
+        ready: Sequence[str],
+        local: Sequence[Any],
+        *placement: Any,
     ) -> "Pod":
-        """Of :attr:`FIELDS`, "" where there is none."""
-        references = json_text.parse(owners or "[]")
-        controllers = (one["kind"] for one in references if one.get("controller"))
+        """Of the values of :attr:`FIELDS`."""
+        controllers = (one["kind"] for one in owners or () if one.get("controller"))
         controller = next(controllers, "")
         return cls(
             namespace=namespace,
             name=name,
-            labels=json_text.parse(labels or "{}"),
+            labels=labels or {},
             phase=phase or "Pending",
-            ready=any(
-                (condition["type"], condition["status"]) == ("Ready", "True")
-                for condition in json_text.parse(conditions or "[]")
-            ),
+            ready="True" in ready,
             terminating=bool(deleted),
             controller=controller,
             mirror=controller == "Node",
@@ -175,10 +172,15 @@ class Budget:
     FIELDS: ClassVar = (".metadata.namespace", ".metadata.name", ".spec", ".status")
 
     @classmethod
-    def read(cls, namespace: str, name: str, spec: str, status: str) -> "Budget":
-        """Of :attr:`FIELDS`, "" where there is none."""
-        wanted = json_text.parse(spec or "{}")
-        found = json_text.parse(status or "{}")
+    def read(
+        cls,
+        namespace: str,
+        name: str,
+        spec: Mapping[str, Any] | None,
+        status: Mapping[str, Any] | None,
+    ) -> "Budget":
+        """Of the values of :attr:`FIELDS`."""
+        wanted, found = spec or {}, status or {}
         failures = (
             condition.get("message", "")
             for condition in found.get("conditions") or ()

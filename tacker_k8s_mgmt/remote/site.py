@@ -18,7 +18,7 @@ from oslo_log import log as logging
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.remote import kubelet, node_registries, vm_host_keys, vm_identity
@@ -388,7 +388,9 @@ class Site(Vnf):
     def pod_network(self, control_plane: Node) -> PodNetwork:
         """Return the pod network, through a control-plane node."""
         client = KubeClient(*self._kubectl(control_plane))
-        return PodNetwork(client, self._vms.open, self._options.pod_network_timeout)
+        limit = self._options.pod_network_timeout
+        repository = variables.sandbox_repository(self._params)
+        return PodNetwork(client, self._vms.open, limit, repository)
 
     def helm(self, control_plane: Node) -> HelmHost:
         """Return what Tacker needs to run Helm on a control-plane node."""

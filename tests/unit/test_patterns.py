@@ -27,11 +27,6 @@ CALLS = {
         "cluster._FAILED_CHECK.findall(text)",
         "[-]",
     ),
-    "images of a node": (
-        "from tacker_k8s_mgmt.remote.kubernetes import pod_network",
-        "pod_network._pause('node', text + '@')",
-        "/pause:",
-    ),
     **{
         f"a checkout of kubespray: {part!r}": (
             "from tacker_k8s_mgmt.kubespray.checkout import Checkout",

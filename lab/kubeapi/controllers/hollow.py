@@ -65,7 +65,9 @@ class HollowKubelets:
                     "systemUUID": str(uuid.uuid4()),
                     "bootID": str(uuid.uuid4()),
                 },
-                "images": [{"names": ["registry.k8s.io/pause:3.10"]}],
+                "images": [
+                    {"names": ["registry.k8s.io/pause:3.10"], "sizeBytes": 320368}
+                ],
             },
         }
 

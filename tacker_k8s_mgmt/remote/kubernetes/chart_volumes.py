@@ -23,6 +23,8 @@ from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
 
 # Between two documents, as Helm reads them (pkg/releaseutil/manifest.go).
 _SEPARATOR = re.compile(r"(?:^|\s*\n)---\s*", re.ASCII)
+# Of the records of a release (pkg/storage/driver/secrets.go).
+_REVISION = (".metadata.labels.version", ".metadata.name")
 _LARGEST = 32 * 1024 * 1024  # bytes of a record, which a Secret has compressed
 
 
@@ -62,7 +64,13 @@ class ChartVolumes:
             return
         where = f"--namespace={namespace}"
         selector = f"--selector=owner=helm,name={name}"
-        secret = self._client.get("secrets", where, selector, read=_latest)
+        revisions = self._client.table("secrets", _REVISION, _revision, where, selector)
+        if not revisions:
+            raise errors.ClusterError(
+                detail=f"The record of the release {namespace}/{name} is gone."
+            )
+        _, latest = max(revisions)
+        secret = self._client.get("secret", latest, where, read=dict)
         with self._client.understanding("get secrets"):
             release = _unpacked(secret["data"]["release"])
             release["manifest"] = _kept(release["manifest"])
@@ -129,13 +137,8 @@ def _annotated(one: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**one, "metadata": {**metadata, "annotations": annotations}}
 
 
-def _latest(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of the latest revision (``pkg/storage/driver/secrets.go``)."""
-    found = max(
-        answer["items"], key=lambda one: int(one["metadata"]["labels"]["version"])
-    )
-    # A list has the types of its items, but not in them.
-    return {"apiVersion": "v1", "kind": "Secret", **found}
+def _revision(number: str, name: str) -> tuple[int, str]:
+    return int(number), name
 
 
 def _unpacked(text: str) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import json_text, kubernetes_yaml
+from tacker_k8s_mgmt.model import kubernetes_yaml
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject, PersonAccess
 from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
@@ -242,41 +242,50 @@ _NODE_FIELDS = (
     ".metadata.labels",
     ".spec.taints",
     ".status.addresses",
-    ".status.conditions",
-    ".status.nodeInfo",
+    '.status.conditions[?(@.type=="Ready")]',
+    *(f".status.nodeInfo.{name}" for name in ("kubeletVersion", "machineID", "bootID")),
 )
 
 
-def _node(*row: str) -> NodeObject:
+def _node(
+    name: str,
+    uid: str | None,
+    created: str | None,
+    cordoned: str | None,
+    unschedulable: bool | None,
+    provider_id: str | None,
+    labels: Mapping[str, str] | None,
+    taints: Sequence[Mapping[str, str]] | None,
+    addresses: Sequence[Mapping[str, str]] | None,
+    ready: Sequence[Mapping[str, str]],
+    *info: str | None,
+) -> NodeObject:
     """Return a node, given its :data:`_NODE_FIELDS`."""
-    name, uid, created, cordoned, unschedulable, provider_id, *parts = row
-    labels, taints, addresses, conditions, info = (
-        json_text.parse(part or "{}") for part in parts
-    )
-    reason = _reason(conditions)
-    internal = (a["address"] for a in addresses if a["type"] == "InternalIP")
+    reason = _reason(next(iter(ready), None))
+    internal = (a["address"] for a in addresses or () if a["type"] == "InternalIP")
+    version, machine_id, boot_id = (text or "" for text in info)
     return NodeObject(
         name=name,
         ready=not reason,
         reason=reason,
         internal_ip=next(internal, ""),
-        kubelet_version=info.get("kubeletVersion", ""),
-        unschedulable=unschedulable == "true",
-        labels=labels,
-        taints=tuple(taints),
-        machine_id=info.get("machineID", ""),
-        boot_id=info.get("bootID", ""),
-        provider_id=provider_id,
-        uid=uid,
-        created=created,
+        kubelet_version=version,
+        unschedulable=unschedulable is True,
+        labels=labels or {},
+        taints=tuple(taints or ()),
+        machine_id=machine_id,
+        boot_id=boot_id,
+        provider_id=provider_id or "",
+        uid=uid or "",
+        created=created or "",
         cordoned_by_us=cordoned == "true",
-        in_maintenance=MAINTENANCE_TAINT in ((t["key"], t["effect"]) for t in taints),
+        in_maintenance=MAINTENANCE_TAINT
+        in ((t["key"], t["effect"]) for t in taints or ()),
     )
 
 
-def _reason(conditions: Iterable[Mapping[str, str]]) -> str:
-    """Return why a node is not Ready, or ""."""
-    ready = next((c for c in conditions if c["type"] == "Ready"), None)
+def _reason(ready: Mapping[str, str] | None) -> str:
+    """Return why a node is not Ready, or "", of its condition of that type."""
     if ready is None:
         return "its kubelet has not reported yet"
     if ready["status"] == "True":

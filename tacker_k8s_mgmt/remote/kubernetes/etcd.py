@@ -83,7 +83,9 @@ class EtcdClient:
             for m in self._ask(endpoints, "endpoint", "health") or ()
         }
         members = (_member(m, status.get(_endpoint(m)), problems) for m in listed)
-        return tuple(sorted(members, key=lambda m: (m.name, m.member_id)))
+        return tuple(
+            sorted(map(json_text.checked, members), key=lambda m: (m.name, m.member_id))
+        )
 
     def _list(self) -> Sequence[_Listed]:
         listed: Sequence[_Listed] | None = self._ask("", "member", "list")

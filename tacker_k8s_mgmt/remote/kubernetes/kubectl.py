@@ -38,9 +38,17 @@ _RESTARTING = (
     "etcdserver: ",
 )
 
+# What tells the objects of a list apart.
+_IDENTITY = (".apiVersion", ".kind", ".metadata.namespace", ".metadata.name")
+_SEVERAL = frozenset("*?")  # in paths with any number of results
+_MAY_BE_NONE = "--ignore-not-found"
+
 Answer = TypeVar("Answer")
 #: What reading an answer raises that has another form than it should.
-NOT_UNDERSTOOD = (LookupError, TypeError, ValueError, AttributeError)
+NOT_UNDERSTOOD = (
+    *(LookupError, TypeError, ValueError, AttributeError),
+    *(ArithmeticError, RecursionError),
+)
 
 
 class KubeClient:
@@ -141,13 +149,13 @@ class KubeClient:
             answer = json_text.parse(text) if text.strip() else {}
             if not isinstance(answer, dict):
                 raise TypeError(type(answer))
-            return read(answer)
+            return json_text.checked(read(answer))
 
     def raw(self, path: str, read: Callable[[dict[str, Any]], Answer]) -> Answer:
         """Get a path of the API server, and return ``read``'s result for the JSON."""
         text = self.run("get", "--raw", path)
         with self.understanding(f"get --raw {path}"):
-            return read(json_text.parse(text))
+            return json_text.checked(read(json_text.parse(text)))
 
     def table(
         self,
@@ -156,29 +164,64 @@ class KubeClient:
         read: Callable[..., Answer],
         *options: str,
         everywhere: bool = False,
+        patience: float | None = None,
+        shown: str = "",
     ) -> list[Answer]:
-        """Get some fields of every object of a kind; return ``read``'s result per row.
+        """Get some fields of every object of a kind; return ``read``'s result for each.
 
         A whole Node is about 20 kB, mostly image names, so a few hundred of them would
-        exceed the limit of a session's output.
+        exceed the limit of a session's output. kubectl writes each field as JSON:
+        kubelets and tenants choose some texts, with tabs and line feeds in them.
 
-        :param paths: JSONPath of each field. Lists and objects are returned as JSON,
-            scalars as text, absent fields as "".
+        :param paths: JSONPath of each field. ``read`` gets their values, None for one
+            that is absent; the list of all values of a path with ``[*]`` or a filter.
         :param options: of ``kubectl get``.
         :param everywhere: of all namespaces.
+        :param patience: seconds for a restart; None for the client's.
+        :param shown: the kinds in errors, instead of *kind*.
         """
-        row = r'{"\t"}'.join(f"{{{path}}}" for path in paths)
-        # The first line distinguishes an empty list from a truncated answer.
-        template = r'jsonpath={.kind}{"\n"}{range .items[*]}' + row + r'{"\n"}{end}'
-        command = f"get {kind}"
+        wanted = tuple(paths)
+        columns = tuple(dict.fromkeys((*_IDENTITY, *wanted)))
+        row = "".join(f"{{{path}}}" for path in columns)
+        # The kind at both ends distinguishes an empty list from a truncated answer.
+        template = f"jsonpath-as-json={{.kind}}{{range .items[*]}}{row}{{end}}{{.kind}}"
+        command = f"get {shown or kind}"
         namespaces = ("--all-namespaces",) if everywhere else ()
         args = ("get", kind, *namespaces, *options, "-o", template)
-        text = self.run(*args, shown=f"kubectl {command}")
+        text = self.run(*args, shown=f"kubectl {command}", patience=patience)
+        if _MAY_BE_NONE in options and not text.strip():
+            return []
         with self.understanding(command):
-            head, *lines = text.split("\n")
-            if not head.endswith("List") or lines.pop():
-                raise ValueError(head)
-            return [read(*line.split("\t")) for line in lines]
+            rows = _rows(text, columns)
+            return json_text.checked(
+                [read(*(one[path] for path in wanted)) for one in rows]
+            )
+
+    def objects(
+        self,
+        kind: str,
+        paths: Iterable[str],
+        *options: str,
+        everywhere: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Get some fields of every object of a kind, at their places in objects.
+
+        :param paths: names with a dot before each; absent ones are left out.
+        """
+        wanted = tuple(paths)
+
+        def read(*values: Any) -> dict[str, Any]:
+            one: dict[str, Any] = {}
+            for path, value in zip(wanted, values, strict=True):
+                *above, name = path.removeprefix(".").split(".")
+                place = one
+                for part in above:
+                    place = place.setdefault(part, {})
+                if value is not None:
+                    place[name] = value
+            return one
+
+        return self.table(kind, wanted, read, *options, everywhere=everywhere)
 
     def delete(self, objects: Iterable[Mapping[str, Any]], *options: str) -> None:
         """Delete objects that may no longer exist, without waiting for their end.
@@ -200,3 +243,34 @@ class KubeClient:
                 detail=f"The answer to `kubectl {command}` on {self.host} could not be "
                 f"understood ({type(error).__name__})."
             ) from error
+
+
+def _rows(text: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """The values of the columns of each object, of what ``table`` has kubectl print.
+
+    :raises ValueError: it is of another form, or has an object twice.
+    """
+    head, *values, end = json_text.stream(text)
+    if len(head) != 1 or not str(head[0]).endswith("List") or end != head:
+        raise ValueError("no list")
+    rows = []
+    for start in range(0, len(values), len(columns)):
+        cells = values[start : start + len(columns)]
+        rows.append(
+            {
+                path: _cell(path, *cell)
+                for path, cell in zip(columns, cells, strict=True)
+            }
+        )
+    identities = {tuple(str(row[path]) for path in _IDENTITY) for row in rows}
+    if len(identities) != len(rows):
+        raise ValueError("an object is there twice")
+    return rows
+
+
+def _cell(path: str, *found: Any) -> Any:
+    """The value of a path, of the results that kubectl has for it."""
+    if _SEVERAL & set(path):
+        return found
+    (value,) = found or (None,)
+    return value

@@ -62,16 +62,17 @@ _MADE_BY_OTHERS = frozenset(
 # Kubernetes itself makes these in every namespace, with the token of each account.
 _USUAL = (("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default"))
 _TOKEN = "kubernetes.io/service-account-token"  # noqa: S105
+# Of a reference to an object, and what tells whether a namespace has it of its own.
 _REFERENCE = (
-    r'jsonpath={range .items[*]}{.apiVersion}{"\t"}{.kind}{"\t"}'
-    r'{.metadata.namespace}{"\t"}{.metadata.name}{"\t"}{.type}{"\t"}'
-    r'{range .metadata.ownerReferences[*]}{.apiVersion}{" "}{.kind}{" "}{end}{"\n"}'
-    r"{end}"
+    *(".apiVersion", ".kind", ".metadata.namespace", ".metadata.name"),
+    *(".type", ".metadata.ownerReferences"),
 )
 _LISTED = "--verbs=list,delete"
 _SERVED_VERSIONS = ".spec.versions[?(@.served==true)].name"
 # What the API server answers when it serves: with etcd, and with its roles.
 _SERVES = ("get", "--raw=/api/v1/namespaces?limit=1")
+
+_Row = tuple[str, str, str, str, Any, Any]
 
 
 @dataclass(frozen=True)
@@ -169,38 +170,43 @@ class Manifests:
         self,
         kinds: Sequence[_Kind],
         *options: str,
-        counts: Callable[[Sequence[str]], bool] = lambda row: True,
+        counts: Callable[[_Row], bool] = lambda row: True,
     ) -> Listing:
         """List all kinds at once; if that fails, find those that cannot be listed.
 
         One kind, such as one whose conversion webhook is gone, fails the whole command:
         then it is repeated in parts, down to single kinds.
         """
-        options = (*options, "--ignore-not-found", "-o", _REFERENCE)
-        shown = f"kubectl get all {' '.join(options[:-3])}"
+        shown = f"all {' '.join(options)}"
 
-        def get(asked: Sequence[_Kind]) -> tuple[str, dict[str, str]]:
+        def get(asked: Sequence[_Kind]) -> tuple[list[_Row], dict[str, str]]:
             names = ",".join(one.name for one in asked)
             try:
-                text = self._client.run("get", names, *options, shown=shown, patience=0)
-                return text, {}
+                return self._client.table(
+                    names,
+                    _REFERENCE,
+                    _row,
+                    *options,
+                    "--ignore-not-found",
+                    patience=0,
+                    shown=shown,
+                ), {}
             except errors.CommandFailed as error:
                 reason = str(error.fields["tail"])
             if len(asked) == 1:
-                return "", {names: reason}
+                return [], {names: reason}
             if len(asked) == len(kinds):
                 self._client.run(*_SERVES)  # while it restarts, all kinds fail
             first, rest = _parted(asked, reason)
-            text, broken = get(first)
+            rows, broken = get(first)
             more, others = get(rest)
-            return text + more, {**broken, **others}
+            return rows + more, {**broken, **others}
 
-        text, unlisted = get(kinds)
+        rows, unlisted = get(kinds)
         for name, reason in unlisted.items():
             LOG.warning("Objects of %s cannot be listed: %s", name, reason)
-        with self._client.understanding(shown.removeprefix("kubectl ")):
-            rows = [line.split("\t") for line in text.splitlines() if line]
-            found = {tuple(row[:4]): row for row in rows if counts(row)}
+        with self._client.understanding(f"get {shown}"):
+            found = {row[:4]: row for row in rows if counts(row)}
             objects = tuple(reference(*names) for names in found)
         return Listing(objects, unlisted)
 
@@ -297,7 +303,7 @@ class Manifests:
             "customresourcedefinitions",
             (".spec.group", ".spec.names.kind", _SERVED_VERSIONS),
             read=lambda group, kind, names: [
-                f"{group}/{name}/{kind}" for name in names.split()
+                f"{group}/{name}/{kind}" for name in names
             ],
         )
         names = (f"{one.version}/{one.kind}" for one in kinds)
@@ -434,7 +440,13 @@ def _parted(
     return kinds[:half], kinds[half:]
 
 
-def _counts(row: Sequence[str], wide: Collection[tuple[str, str]]) -> bool:
+def _row(
+    version: str, kind: str, namespace: str | None, name: str, type_: Any, owners: Any
+) -> _Row:
+    return version, kind, namespace or "", name, type_, owners or ()
+
+
+def _counts(row: _Row, wide: Collection[tuple[str, str]]) -> bool:
     """Whether a row of :data:`_REFERENCE` is something that a namespace has.
 
     :param wide: kinds that are in no namespace: what they own stays when it is removed.
@@ -442,12 +454,7 @@ def _counts(row: Sequence[str], wide: Collection[tuple[str, str]]) -> bool:
     _, kind, _, name, type_, owners = row
     if (kind, name) in _USUAL or (kind == "Secret" and type_ == _TOKEN):
         return False
-    words = owners.split()
-    owned_by = [
-        key({"apiVersion": version, "kind": kind})
-        for version, kind in zip(words[::2], words[1::2], strict=True)
-    ]
-    return not owned_by or any(one in wide for one in owned_by)
+    return not owners or any(key(owner) in wide for owner in owners)
 
 
 def _refusals(error: errors.CommandFailed, objects: Sequence[Object]) -> list[str]:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.pods import Placement
@@ -40,15 +39,20 @@ def marks(client: KubeClient) -> tuple[NodeMarks, ...]:
 
 
 def _marks(
-    name: str, version: str, labels: str, annotations: str, taints: str, cordon: str
+    name: str,
+    version: str,
+    labels: Mapping[str, str] | None,
+    annotations: Mapping[str, str] | None,
+    taints: Sequence[Mapping[str, Any]] | None,
+    cordon: bool | None,
 ) -> NodeMarks:
     return NodeMarks(
         name,
         version,
-        json_text.parse(labels or "{}"),
-        json_text.parse(annotations or "{}"),
-        tuple(json_text.parse(taints or "[]")),
-        cordon == "true",
+        labels or {},
+        annotations or {},
+        tuple(taints or ()),
+        cordon is True,
     )
 
 

@@ -21,7 +21,7 @@ from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 #: Of the accounts of persons; nothing else is in it.
 NAMESPACE = "tacker-k8s-mgmt-users"
 # Of admin.conf; the administrator's key in it stays there.
-_AUTHORITY = "jsonpath={.clusters[0].cluster.certificate-authority-data}"
+_AUTHORITY = "jsonpath-as-json={.clusters[0].cluster.certificate-authority-data}"
 
 
 def person_access(
@@ -31,7 +31,9 @@ def person_access(
     # A person's name has no dot, so no two accounts have the same name.
     account = f"{person}.{role}"
     client.run("apply", "-f", "-", stdin=json.dumps(_manifest(account, role)))
-    authority = client.run("config", "view", "--raw", "-o", _AUTHORITY)
+    text = client.run("config", "view", "--raw", "-o", _AUTHORITY)
+    with client.understanding("config view"):
+        (authority,) = json_text.parse(text) or ("",)
     if not authority:
         raise errors.ClusterError(
             detail=f"admin.conf on {client.host} has no certificate authority."

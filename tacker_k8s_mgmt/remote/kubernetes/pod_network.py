@@ -9,9 +9,11 @@ import json
 import logging
 import re
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,9 @@ LOG = logging.getLogger(__name__)
 _PARALLEL_LOGINS = 8
 _LABEL = "tacker-k8s-mgmt/pod-network"
 _NAME = "probe"
-_PAUSE = re.compile(r"(?:^|[/-])pause(?:-[a-z0-9]+)?:.+$")
+_TAG = re.compile(r"[\w][\w.-]{0,127}", re.ASCII)
+# A kubelet reports 50 images, 12 kB of a Node. That of sandboxes is the smallest.
+_LARGEST_IMAGE = 8_000_000  # bytes
 # Flatcar's Python is called python.
 _PYTHON = 'exec "$(command -v python3 || command -v python)" -'
 
@@ -40,6 +44,7 @@ class PodNetwork:
     :param open_session: logs in to a node, whose user may use sudo.
     :param limit: seconds for the pods to start, for packets to arrive, and for the
         API's Service to be reached.
+    :param repository: of the image; "" if it is not known.
     """
 
     def __init__(
@@ -47,10 +52,12 @@ class PodNetwork:
         client: KubeClient,
         open_session: Callable[[Node], Session],
         limit: float,
+        repository: str,
     ) -> None:
         self._client = client
         self._open = open_session
         self._limit = limit
+        self._repository = repository
 
     def measure(
         self, nodes: Sequence[Node], hub: Node
@@ -127,24 +134,38 @@ class PodNetwork:
         )
 
     def _images(self, names: Sequence[str]) -> dict[str, str]:
-        """Return the pause image by node.
+        """Return the pause image by node, of the repository that kubespray uses.
 
-        A kubelet reports its largest 50 images only, so that a node may have an image
-        that it does not report; then it is that of another node. A new kubelet reports
-        none at first.
+        What a kubelet reports may be made up, so that only the tag is taken from it.
+        It has its largest 50 images, so that a node may have an image that it does not
+        report; then it is that of most others. A new kubelet reports none at first.
         """
         waiting = Backoff(self._limit)
-        while True:
-            reported = dict(self._client.table("nodes", _IMAGE_FIELDS, read=_pause))
-            if fallback := next(filter(None, reported.values()), ""):
-                return {name: reported.get(name) or fallback for name in names}
+        while self._repository:
+            reported = dict(self._client.table("nodes", _IMAGE_FIELDS, self._image))
+            found = Counter(filter(None, reported.values())).most_common(1)
+            if found:
+                return {name: reported.get(name) or found[0][0] for name in names}
             if waiting.spent():
-                raise errors.ClusterError(
-                    detail="No node reports a pause image (status.images of the "
-                    "nodes), with which the pod network could be verified.",
-                    hint="cluster.verify_pod_network: false leaves this out.",
-                )
+                break
             waiting.pause()
+        wanted = self._repository or "a repository that its templates hide"
+        raise errors.ClusterError(
+            detail="No node reports a pause image (status.images of the nodes) of "
+            f"{wanted}, with which the pod network could be verified.",
+            hint="If the nodes have it of another one, name that in "
+            "cluster.offline.registry_host or, without a template, as "
+            "pod_infra_image_repo in kubespray_vars; cluster.verify_pod_network: false "
+            "leaves this out.",
+        )
+
+    def _image(self, node: str, images: Sequence[Sequence[str]]) -> tuple[str, str]:
+        """Return a node's name and its pause image, given its :data:`_IMAGE_FIELDS`."""
+        for name in chain(*images):
+            repository, _, tag = name.rpartition(":")
+            if repository == self._repository and _TAG.fullmatch(tag):
+                return node, name
+        return node, ""
 
     @contextmanager
     def _pods(self, nodes: Sequence[str]) -> Iterator[dict[str, list[str]]]:
@@ -175,16 +196,10 @@ class PodNetwork:
     def _addresses(self, namespace: str, nodes: Sequence[str]) -> dict[str, list[str]]:
         """Wait until the pods run; return their addresses by node."""
         waiting = Backoff(self._limit, longest=1.0)
+        where = f"--namespace={namespace}"
         while True:
-            pods = self._client.get(
-                "pods", f"--namespace={namespace}", read=lambda pods: pods["items"]
-            )
-            states = {pod["spec"]["nodeName"]: pod["status"] for pod in pods}
-            addresses = {
-                node: [entry["ip"] for entry in states[node].get("podIPs") or ()]
-                for node in nodes
-                if states.get(node, {}).get("phase") == "Running"
-            }
+            pods = self._client.table("pods", _POD_FIELDS, _running, where)
+            addresses = {node: found for node, found in pods if found}
             if all(addresses.get(node) for node in nodes):
                 return addresses
             if waiting.spent():
@@ -194,15 +209,11 @@ class PodNetwork:
             waiting.pause()
 
     def _not_started(self, namespace: str, nodes: Sequence[str]) -> errors.ClusterError:
-        warnings = self._client.get(
-            "events",
+        events = self._client.table(
+            *("events", (".type", ".message"), lambda *event: event),
             f"--namespace={namespace}",
-            read=lambda events: {
-                event["message"]
-                for event in events["items"]
-                if event["type"] != "Normal"
-            },
         )
+        warnings = {str(message) for type_, message in events if type_ != "Normal"}
         return errors.ClusterError(
             detail=f"The pods that verify the pod network do not start on "
             f"{', '.join(nodes)} within {self._limit:g} s: "
@@ -211,14 +222,20 @@ class PodNetwork:
         )
 
 
-_IMAGE_FIELDS = (".metadata.name", ".status.images[*].names")
+_IMAGE_FIELDS = (
+    ".metadata.name",
+    f".status.images[?(@.sizeBytes<{_LARGEST_IMAGE})].names",
+)
 
 
-def _pause(node: str, images: str) -> tuple[str, str]:
-    """Return a node's name and its pause image, given its :data:`_IMAGE_FIELDS`."""
-    names = re.findall(r'[^\[\]",\s]+', images)
-    tagged = (name for name in names if "@" not in name)
-    return node, next(filter(_PAUSE.search, tagged), "")
+_POD_FIELDS = (".spec.nodeName", ".status.phase", ".status.podIPs[*].ip")
+
+
+def _running(
+    node: str, phase: str | None, addresses: Sequence[str]
+) -> tuple[str, list[str]]:
+    """Return a pod's node, and its addresses if it runs."""
+    return node, list(addresses) if phase == "Running" else []
 
 
 def _around(namespace: str) -> Iterator[dict[str, Any]]:

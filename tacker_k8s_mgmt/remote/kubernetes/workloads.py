@@ -32,6 +32,17 @@ _ENDED_BADLY = (
 _TEMPLATE_ANNOTATION = "deprecated.daemonset.template.generation"
 _TEMPLATE_LABEL = "pod-template-generation"
 _READY = '.status.conditions[?(@.type=="Ready")].status'
+# What is read of events and pods. An annotation of a pod may have 256 kB.
+_EVENT = (
+    *(".metadata.namespace", ".metadata.name", ".involvedObject"),
+    *(".type", ".reason", ".message", ".lastTimestamp", ".eventTime"),
+)
+_POD = (
+    *(".metadata.namespace", ".metadata.name", ".metadata.uid", ".metadata.labels"),
+    *(".metadata.ownerReferences", ".metadata.creationTimestamp", ".spec.nodeName"),
+    *(".status.phase", ".status.reason", ".status.message", ".status.conditions"),
+    *(".status.initContainerStatuses", ".status.containerStatuses"),
+)
 
 
 class Workloads:
@@ -81,14 +92,9 @@ class Workloads:
             f",involvedObject.name={name}" if name else ""
         )
         reasons = (_COMPLETED, *_ENDED_BADLY)
-        return self._client.get(
-            "events",
-            f"--namespace={namespace}",
-            f"--field-selector={about}",
-            read=lambda answer: [
-                one for one in answer["items"] if one.get("reason") in reasons
-            ],
-        )
+        where = (f"--namespace={namespace}", f"--field-selector={about}")
+        found = self._client.objects("events", _EVENT, *where)
+        return [one for one in found if one.get("reason") in reasons]
 
     def _gone_job(
         self, one: Object, former: Collection[str], progress: Progress
@@ -140,7 +146,7 @@ class Workloads:
             return int(status.get(name) or 0)
 
         nodes = self._client.table("nodes", (".metadata.name", _READY), read=_pair)
-        silent = {name for name, ready in nodes if ready != "True"}
+        silent = {name for name, ready in nodes if "True" not in ready}
         pods = [pod for pod in self._pods(one) if _owner(pod) == metadata["uid"]]
         places = {pod["spec"].get("nodeName") for pod in pods}
         others = [pod for pod in pods if pod["spec"].get("nodeName") not in silent]
@@ -165,9 +171,10 @@ class Workloads:
             texts = list(self._events(one)) or ["it has no pod"]
         return "; ".join(texts)
 
-    def _pods(self, one: Object) -> tuple[dict[str, Any], ...]:
-        namespace = one["metadata"]["namespace"]
-        return self._manifests.get("pods", namespace, _selector(one))
+    def _pods(self, one: Object) -> list[dict[str, Any]]:
+        where = f"--namespace={one['metadata']['namespace']}"
+        selector = f"--selector={_selector(one)}"
+        return self._client.objects("pods", _POD, where, selector)
 
     def _of_pod(self, pod: Object) -> str:
         node = (pod.get("spec") or {}).get("nodeName")
@@ -196,7 +203,7 @@ class Workloads:
         metadata = one["metadata"]
         about = f"--field-selector=involvedObject.uid={metadata.get('uid')}"
         where = f"--namespace={metadata['namespace']}"
-        events = self._client.get("events", where, about, read=_events)
+        events = _latest(self._client.objects("events", _EVENT, where, about))
         for event in events[-_EVENTS:]:
             yield _short(f"{event.get('reason')}: {event.get('message')}")
 
@@ -242,8 +249,8 @@ def _selector(one: Object) -> str:
     return ",".join(f"{name}={labels[name]}" for name in sorted(labels))
 
 
-def _pair(name: str, value: str) -> tuple[str, str]:
-    return name, value
+def _pair(name: str, ready: Sequence[str]) -> tuple[str, Sequence[str]]:
+    return name, ready
 
 
 def _owner(pod: Object) -> str | None:
@@ -266,8 +273,9 @@ def _created(pod: Object) -> str:
     return str(pod["metadata"].get("creationTimestamp") or "")
 
 
-def _events(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    items = sorted(answer["items"], key=_seen)
+def _latest(events: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Warnings, or all events without one; the latest last."""
+    items = sorted(events, key=_seen)
     warnings = [event for event in items if event.get("type") != "Normal"]
     return warnings or items
 

@@ -278,3 +278,46 @@ def test_every_other_variable_of_ours_is_closed_to_the_user():
     ours = build({**EVERYTHING, "kubespray_vars": {}})
     open_ones = {name for name in ours if not reserved_variables.reserved(name)}
     assert open_ones - USERS == set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "repository"),
+    [
+        ({}, "registry.k8s.io/pause"),
+        (
+            {"cluster": {"offline": {"registry_host": "images.example.org:5000/k8s"}}},
+            "images.example.org:5000/k8s/pause",
+        ),
+        (
+            {"kubespray_vars": {"kube_image_repo": "mirror.example.org"}},
+            "mirror.example.org/pause",
+        ),
+        (
+            {
+                "kubespray_vars": {
+                    "pod_infra_image_repo": "{{ registry_host }}/own-pause",
+                    "registry_host": "mirror.example.org",
+                }
+            },
+            "mirror.example.org/own-pause",
+        ),
+        ({"kubespray_vars": {"kube_image_repo": "{{ inventory_hostname }}"}}, ""),
+        ({"kubespray_vars": {"kube_image_repo": "{{ kube_image_repo }}"}}, ""),
+        ({"kubespray_vars": {"kube_image_repo": "{% if a %}b{% endif %}"}}, ""),
+        ({"kubespray_vars": {"kube_image_repo": "a" * 300}}, ""),
+        (
+            {
+                "kubespray_vars": {
+                    "kube_image_repo": "{{ a }}" * 40,
+                    "a": "{{ b }}" * 40,
+                    "b": "{{ a }}" * 40,
+                }
+            },
+            "",
+        ),
+    ],
+)
+def test_the_sandboxes_image_is_of_the_registry_that_kubespray_uses(
+    changes, repository
+):
+    assert variables.sandbox_repository(parsed(changes)) == repository

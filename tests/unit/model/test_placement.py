@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which nodes the labels of a workload allow, by Kubernetes' rules."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -11,11 +10,11 @@ from tacker_k8s_mgmt.model.placement import Workload, stranded
 from tacker_k8s_mgmt.model.pods import Placement
 
 
-def workload(selector="", *terms):
+def workload(selector=None, *terms):
     required = {"nodeSelectorTerms": list(terms)}
     affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
-    affinity = json.dumps(affinity) if terms else ""
-    return Workload.read("Deployment", "apps", "web", selector, affinity)
+    found = affinity if terms else None
+    return Workload.read("Deployment", "apps", "web", selector, found)
 
 
 def term(key, operator, *values):
@@ -30,19 +29,19 @@ def node(**labels):
 @pytest.mark.parametrize(
     ("one", "yes", "no"),
     [
-        (workload('{"disk": "ssd"}'), node(disk="ssd"), node(disk="hdd")),
-        (workload("", term("disk", "In", "ssd")), node(disk="ssd"), node()),
-        (workload("", term("disk", "NotIn", "ssd")), node(), node(disk="ssd")),
-        (workload("", term("disk", "Exists")), node(disk=""), node()),
-        (workload("", term("disk", "DoesNotExist")), node(), node(disk="")),
-        (workload("", term("size", "Gt", "3")), node(size="4"), node(size="3")),
-        (workload("", term("size", "Lt", "3")), node(size="2"), node(size="big")),
+        (workload({"disk": "ssd"}), node(disk="ssd"), node(disk="hdd")),
+        (workload(None, term("disk", "In", "ssd")), node(disk="ssd"), node()),
+        (workload(None, term("disk", "NotIn", "ssd")), node(), node(disk="ssd")),
+        (workload(None, term("disk", "Exists")), node(disk=""), node()),
+        (workload(None, term("disk", "DoesNotExist")), node(), node(disk="")),
+        (workload(None, term("size", "Gt", "3")), node(size="4"), node(size="3")),
+        (workload(None, term("size", "Lt", "3")), node(size="2"), node(size="big")),
         (
-            workload("", term("a", "Exists"), term("b", "Exists")),
+            workload(None, term("a", "Exists"), term("b", "Exists")),
             node(b="1"),
             node(c="1"),
         ),
-        (workload('{"a": "1"}', term("b", "Exists")), node(a="1", b=""), node(b="")),
+        (workload({"a": "1"}, term("b", "Exists")), node(a="1", b=""), node(b="")),
         (
             workload(
                 "",
@@ -143,14 +142,14 @@ def test_label_of_a_node_on_which_it_cannot_run_anyway_is_no_loss():
     ],
 )
 def test_tolerations(toleration, tolerated):
-    one = Workload.read("Deployment", "a", "b", "", "", json.dumps([toleration]))
+    one = Workload.read("Deployment", "a", "b", None, None, [toleration])
     assert one.belongs(NodeMarks("w1", taints=(TAINT,))) is tolerated
 
 
 def test_an_empty_term_allows_no_node():
-    assert not workload("", {}).accepts(node(a="1"))
+    assert not workload(None, {}).accepts(node(a="1"))
 
 
 def test_preferences_bind_no_workload():
-    affinity = json.dumps({"preferredDuringSchedulingIgnoredDuringExecution": []})
-    assert Workload.read("Deployment", "a", "b", "", affinity).accepts(node())
+    affinity = {"preferredDuringSchedulingIgnoredDuringExecution": []}
+    assert Workload.read("Deployment", "a", "b", None, affinity).accepts(node())

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods, and the budgets that do not let them leave a node."""
 
-import json
-
 import pytest
 
 from tacker_k8s_mgmt.model.cluster import NodeObject
@@ -92,22 +90,9 @@ def test_pods_are_read_as_kubectl_writes_their_fields():
         {"kind": "Other", "name": "x"},
         {"kind": "ReplicaSet", "name": "web", "controller": True},
     ]
-    conditions = [{"type": "Initialized", "status": "True"}]
-    ready = [*conditions, {"type": "Ready", "status": "True"}]
-    texts = map(json.dumps, (WEB, owners, ready, {"disk": "ssd"}))
-    labels, references, states, selector = texts
     full = Pod.read(
-        "blue",
-        "web-1",
-        labels,
-        "2026-01-01T00:00:00Z",
-        references,
-        "Running",
-        states,
-        "{}",
-        selector,
-        "",
-        '[{"operator": "Exists"}]',
+        *("blue", "web-1", WEB, "2026-01-01T00:00:00Z", owners, "Running"),
+        *(["True"], [{}], {"disk": "ssd"}, None, [{"operator": "Exists"}]),
     )
     assert full == Pod(
         "blue",
@@ -118,13 +103,13 @@ def test_pods_are_read_as_kubectl_writes_their_fields():
         local_storage=True,
         placement=Placement({"disk": "ssd"}, tolerations=({"operator": "Exists"},)),
     )
-    bare = Pod.read("blue", "b", "", "", "", "", json.dumps(conditions), "", "", "", "")
+    bare = Pod.read("blue", "b", *[None] * 4, [], [], *[None] * 3)
     assert bare == Pod("blue", "b", {}, phase="Pending", ready=False)
 
 
 def test_a_static_pod_is_the_nodes():
-    owners = json.dumps([{"kind": "Node", "name": "w1", "controller": True}])
-    assert Pod.read("a", "b", "", "", owners, "", "", "", "", "", "").mirror
+    owners = [{"kind": "Node", "name": "w1", "controller": True}]
+    assert Pod.read("a", "b", None, None, owners, None, [], [], *[None] * 3).mirror
 
 
 def test_budgets_are_read_as_the_api_writes_them():
@@ -141,8 +126,8 @@ def test_budgets_are_read_as_the_api_writes_them():
         "disruptionsAllowed": 1,
         "conditions": [condition],
     }
-    first = Budget.read("blue", "web", json.dumps(spec), json.dumps(status))
-    second = Budget.read("blue", "web", '{"maxUnavailable": 0}', "")
+    first = Budget.read("blue", "web", spec, status)
+    second = Budget.read("blue", "web", {"maxUnavailable": 0}, None)
     assert first == Budget(
         "blue",
         "web",
@@ -176,7 +161,7 @@ def near(key, operator, *values):
     required = {
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
     }
-    return Placement.read("", json.dumps(required))
+    return Placement.read(None, required)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,10 @@ ANSWERS = {
     ),
     "an object of nothing": '{"kind": "List", "items": null, "metadata": []}',
     "members that are none": '{"members": ["a", {}, {"ID": "x", "peerURLs": 7}]}',
-    "rows without columns": "List\na\tb\n\t\t\t\nc\n",
+    "rows without columns": '["List"]\n["a"]\n[]\n["List"]\n',
+    "rows of nothing": '["List"]' + "[null]" * 240 + '["List"]',
+    "rows of texts": '["List"]' + '["a"]' * 240 + '["List"]',
+    "rows of lists": '["List"]' + "[[[], {}]]" * 240 + '["List"]',
     "a status of another form": json.dumps(
         {"format": 1, "haproxy": [], "workers": ["a"], "services": {"a": 1}}
     ),

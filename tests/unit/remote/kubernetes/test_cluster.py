@@ -57,24 +57,30 @@ def encoded(text):
 
 
 def nodes(*rows):
-    """What kubectl prints for these nodes."""
-    return "".join(f"{line}\n" for line in ("List", *rows))
+    """What kubectl prints for these nodes: an array for each result of the template."""
+    values = [["List"], *(value for row in rows for value in row), ["List"]]
+    return "".join(f"{json.dumps(value, indent=4)}\n" for value in values)
 
 
-def node(name, conditions="", unschedulable="", labels="", taints="", info="", **ready):
+def node(name, conditions=(), unschedulable=None, labels=None, taints=None, **ready):
+    info = ready.pop("info", None) or {}
     if ready:
-        pressure = {"type": "MemoryPressure", "status": "False"}
-        conditions = json.dumps([pressure, {"type": "Ready", **ready}])
+        conditions = [{"type": "Ready", **ready}]
     hostname = {"type": "Hostname", "address": name}
     internal = {"type": "InternalIP", "address": "10.10.0.5"}
-    addresses = json.dumps([hostname, internal])
-    about = (name, "uid-1", "2026-01-01T00:00:00Z", "", unschedulable, "openstack:///1")
-    return "\t".join((*about, labels, taints, addresses, conditions, info))
+    optional = (unschedulable, "openstack:///1", labels, taints)
+    about = ["uid-1", "2026-01-01T00:00:00Z", None, *optional, [hostname, internal]]
+    row = ["v1", "Node", None, name, *about]
+    kubelet = [info.get(key) for key in ("kubeletVersion", "machineID", "bootID")]
+
+    def results(values):
+        return [[] if value is None else [value] for value in values]
+
+    return [*results(row), list(conditions), *results(kubelet)]
 
 
 def test_nodes_are_read_with_the_admins_credentials(cluster, home, sshd):
     info = {"kubeletVersion": "v1.33.1", "machineID": "m", "bootID": "b"}
-    info = json.dumps(info)
     rows = (node("w2", status="True"), node("w1", status="True", info=info))
     (home / "nodes").write_text(nodes(*rows))
     (home / "stderr").write_text("Warning: something is old\n")
@@ -95,7 +101,7 @@ def test_nodes_are_read_with_the_admins_credentials(cluster, home, sshd):
     )
     (call,) = (home / "calls").read_text().splitlines()
     assert call.startswith("--kubeconfig /etc/kubernetes/admin.conf --request-timeout=")
-    assert " get nodes -o jsonpath=" in call
+    assert " get nodes -o jsonpath-as-json=" in call
 
 
 @pytest.mark.parametrize(
@@ -121,9 +127,9 @@ def test_labels_and_taints_of_a_node(cluster, home):
     labels = {"disk": "ssd"}
     row = node(
         "w",
-        unschedulable="true",
-        labels=json.dumps(labels),
-        taints=json.dumps(taints),
+        unschedulable=True,
+        labels=labels,
+        taints=taints,
     )
     (home / "nodes").write_text(nodes(row))
     (found,) = cluster.nodes()
@@ -150,7 +156,7 @@ def test_labels_and_taints_of_a_node(cluster, home):
     ],
 )
 def test_a_ready_node_may_be_unfinished(cluster, home, key, why):
-    taints = json.dumps([{"key": key, "effect": "NoSchedule"}])
+    taints = [{"key": key, "effect": "NoSchedule"}]
     (home / "nodes").write_text(nodes(node("w", taints=taints, status="True")))
     (found,) = cluster.nodes()
     assert not_ready(found) == (f"Ready, but {why} (taint {key})" if why else "")
@@ -166,10 +172,12 @@ def test_empty_cluster_has_no_nodes(cluster, home):
     [
         pytest.param("", id="nothing"),
         pytest.param("not a list\n", id="something-else"),
-        pytest.param("List\nw1\t\n", id="fields-are-missing"),
-        pytest.param(nodes(node("w1", conditions="[}")), id="no-json"),
-        pytest.param(nodes(node("w1", conditions="[{}]")), id="a-hole"),
-        pytest.param(nodes(node("w1"))[:-1], id="cut-off"),
+        pytest.param(nodes(node("w1")[:-1]), id="fields-are-missing"),
+        pytest.param(nodes(node("w1")) + "[}", id="no-json"),
+        pytest.param(nodes(node("w1", conditions=[{}])), id="a-hole"),
+        pytest.param(nodes(node("w1")).rpartition("[")[0], id="cut-off"),
+        pytest.param(nodes(node("w1"), node("w1")), id="a-node-twice"),
+        pytest.param(nodes([*node("w1")[:3], ["a", "b"], *node("w1")[4:]]), id="two"),
     ],
 )
 def test_answer_that_is_not_understood_is_an_error_and_not_no_nodes(

@@ -47,7 +47,7 @@ def network(site, sshd, log_in, session):
     def open_session(_: Node):
         return log_in()
 
-    return PodNetwork(KubeClient(session), open_session, LIMIT)
+    return PodNetwork(KubeClient(session), open_session, LIMIT, "registry.k8s.io/pause")
 
 
 def left(site) -> list[str]:
@@ -151,14 +151,15 @@ def test_pods_that_do_not_start_are_told_with_the_reason(network, site):
     ("names", "image"),
     [
         (["registry.k8s.io/pause@sha256:12", "registry.k8s.io/pause:3.10.1"], 1),
-        (["10.0.0.1:5000/mirrored-pause:3.9"], 0),
-        (["quay.io/coredns:1", "registry.k8s.io/pause-amd64:3.1"], 1),
+        (["10.0.0.1:5000/mirrored-pause:3.9"], None),
+        (["quay.io/coredns:1", "registry.k8s.io/pause:3.1"], 1),
         (["registry.k8s.io/pauser:1", "registry.k8s.io/kube-proxy:v1.35.4"], None),
     ],
 )
 def test_image_is_what_the_nodes_report(network, site, names, image):
     for name in ("m1", "w1", "w10", "w2"):
-        reported = [{"names": names if name == "w1" else ["x:1"]}]
+        shown = names if name == "w1" else ["x:1"]
+        reported = [{"names": shown, "sizeBytes": 320_368}]
         site.kube.request(
             "PATCH",
             f"/api/v1/nodes/{name}/status",

@@ -221,7 +221,7 @@ class Kubelet:
             "capacity": resources,
             "allocatable": resources,
             "conditions": conditions,
-            "images": [{"names": [pod_network.IMAGE]}],
+            "images": [{"names": [pod_network.IMAGE], "sizeBytes": 320368}],
             "nodeInfo": {
                 "architecture": "amd64",
                 "bootID": _boot_id(),
