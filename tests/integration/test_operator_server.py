@@ -120,7 +120,8 @@ class TestOperatorServer:
             error = cluster.heal(server, expect="FAILED_TEMP")
             assert "There is no inventory of this cluster" in error
             assert "has to be copied from the former place" in error
-            lab.ansible(f"mkdir -p {MOVED} && cp -a {CLUSTERS}/. {MOVED}")
+            # With the owner of the directory, whose account removes the cluster's.
+            lab.ansible(f"rm -rf {MOVED} && cp -a {CLUSTERS} {MOVED}")
             cluster.directory = f"{MOVED}/{cluster.id}"
             cluster.handle("retry", "COMPLETED")
             consistent(cluster, 3)
