@@ -34,6 +34,8 @@ _COMFORT: Mapping[Role | None, tuple[int, int]] = {
     Role.LOAD_BALANCER: (1, 2048),
 }
 _DISK = 20  # GiB, for container images and logs
+#: Defaults of the sample packages that fit their sample requests, and hardly a site.
+_OF_SAMPLES = {"management_cidr": "10.99.0.0/24"}
 
 
 class Interview:
@@ -215,11 +217,12 @@ class Interview:
         return {given_checks.KEY_NAME: named}
 
     def _parameters(self) -> Values:
-        """Parameters of the Base HOT that are given or have no default."""
+        """Parameters of the Base HOT that are given or have no default of a site."""
         found: Values = {}
         for name, schema in self._hot.items():
             value: str | float = self._given.hot.get(name, "")
-            if not value and name not in self._package.base.required:
+            is_open = (name, schema.get("default")) in _OF_SAMPLES.items()
+            if not (value or is_open or name in self._package.base.required):
                 continue
             text = str(schema.get("description") or name).strip()
             value = value or self._known(

@@ -84,5 +84,4 @@ def user_data(files: Mapping[str, bytes]) -> tuple[str, str]:
 
 def balancer_script(files: Mapping[str, bytes]) -> str:
     """The load balancer's script of a package; "" without any."""
-    known = (f"Scripts/{name}" for name in SCRIPTS)
-    return next((f"./{name}" for name in known if name in files), "")
+    return next((f"./{name}" for name in SCRIPTS if name in files), "")

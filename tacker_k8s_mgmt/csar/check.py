@@ -180,7 +180,7 @@ def _file_problems(files: Mapping[str, bytes], target: api.Api) -> Iterator[str]
 
 def _script_warnings(files: Mapping[str, bytes]) -> Iterator[str]:
     """Why a request that names one of these scripts would be refused."""
-    for path in (f"Scripts/{name}" for name in sources.SCRIPTS):
+    for path in sources.SCRIPTS:
         if path in files and (why := load_balancer.unusable(files[path])):
             yield f"{path}: {why}"
 

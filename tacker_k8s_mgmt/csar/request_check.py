@@ -26,6 +26,7 @@ from tacker_k8s_mgmt.request import operator_server, params, profiles, user_data
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.registries import certificate_problems
 from tacker_k8s_mgmt.topology import base_hot
+from tacker_k8s_mgmt.topology.vm_selectors import as_named
 
 #: The Base HOT's parameter for what extVirtualLinks does not connect.
 _NETWORK = "public_network"
@@ -110,6 +111,8 @@ def _instantiate(request: Request, contents: Contents, result: Findings) -> None
         result.problems += _refused(request, base)
         if contents.api is V1:
             result.problems += _unkept(request, base)
+            if flavour is not None:
+                result.problems += _different(request, flavour, base)
     result.problems += _user_data(request, contents)
     if not request.concerns_us:
         result.problems.append(
@@ -134,6 +137,7 @@ def _instantiate(request: Request, contents: Contents, result: Findings) -> None
     result.problems += certificates(parsed, contents.files)
     result.problems += applications(parsed, contents.files)
     if flavour is not None and base is not None:
+        parsed = as_named(parsed, base.names)
         look = vms.Look(request, parsed, flavour, base)
         result.problems += look.problems()
         result.warnings += look.warnings()
@@ -147,6 +151,28 @@ def _required(request: Request, base: base_hot.BaseHot) -> Iterator[str]:
             yield (
                 f"additionalParams.{name}: is missing: the Base HOT's parameter has no "
                 "default"
+            )
+
+
+def _different(
+    request: Request, flavour: vnfd.Flavour, base: base_hot.BaseHot
+) -> Iterator[str]:
+    """Parameters with one value for all, where VNFD or request have several."""
+    nodes = [flavour.nodes[vdu] for vdu in flavour.of_type(vnfd.VDU)]
+    links = map(mapping, sequence(request.body.get("extVirtualLinks")))
+    values = {
+        "flavor": ("the VNFD", [dig(node, *vnfd.FLAVOR) for node in nodes]),
+        "image": ("the VNFD", [dig(node, *vnfd.IMAGE) for node in nodes]),
+        _NETWORK: ("extVirtualLinks", [link.get("resourceId") for link in links]),
+    }
+    for name, (place, named) in values.items():
+        schema = base.top.parameters.get(name, {"default": ""})
+        several = {str(value) for value in named if value}
+        is_given = bool(request.additional_params.get(name)) or "default" in schema
+        if len(several) > 1 and not is_given:
+            yield (
+                f"additionalParams.{name}: is missing: the Base HOT has one for all, "
+                f"and {place} has {_listed(several)}"
             )
 
 

@@ -14,8 +14,12 @@ from tacker_k8s_mgmt.model import load_balancer
 #: Entry point, item of ``vnflcm_mgmt_driver`` and artifact key, which must be equal;
 #: the v2 API has only the artifact key, which could be any.
 DRIVER = "mgmt-drivers-kubespray"
-#: Files of ``scripts/`` for the package; requests name them in ``script_path``.
-SCRIPTS = ("install_external_lb.sh",)
+#: Files of ``scripts/`` by their paths in packages, which requests name in
+#: ``script_path``; the second is that of the specification's sample request.
+SCRIPTS = {
+    "Scripts/install_external_lb.sh": "install_external_lb.sh",
+    "Scripts/ExternalLB_installation.sh": "install_external_lb.sh",
+}
 #: The SOL001 types: the driver's, or the official files of the same names.
 TYPES = ("etsi_nfv_sol001_common_types.yaml", "etsi_nfv_sol001_vnfd_types.yaml")
 
@@ -83,15 +87,14 @@ def collect(
     :raises PackageError: naming every file that is missing.
     """
     default = samples() / "vnfd" / "types"
-    paths = {f"Scripts/{name}": _root("scripts") / name for name in SCRIPTS}
-    scripts = tuple(paths)
+    paths = {path: _root("scripts") / name for path, name in SCRIPTS.items()}
     paths |= {f"Definitions/{name}": default / name for name in TYPES}
     if is_package(source):
         paths |= {
             name: path
             for name, path in _tree(source, "").items()
             if name != meta.PATH
-            and (name not in scripts or not _is_older(path, paths[name]))
+            and (name not in SCRIPTS or not _is_older(path, paths[name]))
         }
     else:
         own_types = source / "vnfd" / "types"

@@ -4,20 +4,23 @@
 The driver's own search looks for them, so its findings come in its own wording.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
 
 from tacker_k8s_mgmt.csar import stack_simulation, vnfd
 from tacker_k8s_mgmt.csar.request import Request
+from tacker_k8s_mgmt.csar.security_groups import SecurityGroups
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model import network_plugins, networks
-from tacker_k8s_mgmt.model.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.model.tree import mapping, sequence
 from tacker_k8s_mgmt.request import key_aliases
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology import base_hot, base_hot_names, connection_points
 from tacker_k8s_mgmt.topology.heat_stack import StackResource, find_machines
+from tacker_k8s_mgmt.topology.vm_selectors import vm_selectors
 
 #: Names of resources in the stack, of files in the package, and the pods' network.
 _SEARCHED = frozenset(
@@ -36,8 +39,18 @@ _STAND_INS: Mapping[str, dict[str, Any]] = {
     "external_lb_param": {"ssh_username": "nobody"},
 }
 _NODES = ("master_node.", "worker_node.")
-_RULE = "OS::Neutron::SecurityGroupRule"
-_KUBELET = 10250
+_SSH = 22
+_KUBELET = (10250, "at which the API reaches the kubelets")
+_API = (6443, "at which the nodes and the load balancer reach the API")
+#: By structure, who sends what to its VMs: structure, TCP port, what for.
+_NEEDED: Mapping[str, Sequence[tuple[str, int, str]]] = {
+    "master_node": (
+        ("master_node", *_KUBELET),
+        ("worker_node", *_API),
+        ("external_lb_param", *_API),
+    ),
+    "worker_node": (("master_node", *_KUBELET),),
+}
 
 
 def reduced(request: Request) -> InstallParams | None:
@@ -79,7 +92,8 @@ class Look:
         self._level = str(request.body.get("instantiationLevelId") or default)
         schemas = base.top.parameters.items()
         defaults = {n: s["default"] for n, s in schemas if "default" in s}
-        self._values = {**defaults, **request.additional_params}
+        values = {**defaults, **request.additional_params}
+        self._security = SecurityGroups(base, values)
         self._counts = flavour.instances(self._level)
         self._stack = stack_simulation.stack(
             base, self._counts, request.additional_params
@@ -104,6 +118,7 @@ class Look:
 
     def warnings(self) -> Iterator[str]:
         """What works, but perhaps not as intended."""
+        yield from self._unreached()
         aspect = self._params.control_plane.aspect_id
         if aspect and aspect not in self._groups:
             yield (
@@ -118,42 +133,44 @@ class Look:
             )
 
     def _closed(self) -> Iterator[str]:
-        """Ports of nodes at which their security groups drop the cluster's packets."""
-        top = self._base.top.resources
-        if any(definition["type"] == _RULE for definition in top.values()):
-            return  # They may add to the groups.
+        """Ports at which their security groups drop the cluster's own packets."""
         present = connection_points.attachments(self._stack)
         inner = connection_points.inner_points(self._params, present)
-        for port in {r.name: r for r in self._base.resources()}.values():
-            attribute = inner.get(port.name, "")
-            if port.type != base_hot.PORT or not attribute.startswith(_NODES):
-                continue
-            groups = _flat(port.properties.get("security_groups"))
-            names = [str(dig(group, "get_resource")) for group in groups]
-            known = [top[name] for name in names if name in top]
-            rules = [r for g in known for r in sequence(dig(g, "properties", "rules"))]
-            if not names or len(known) < len(names):
-                continue  # The project's default group, or others that exist already.
-            if not any(self._admits(mapping(rule), _KUBELET) for rule in rules):
+        for name, attribute in inner.items():
+            dropped = (
+                (number, source, why)
+                for sender, number, why in _NEEDED.get(attribute.partition(".")[0], ())
+                for source, other in inner.items()
+                if other.startswith(sender)
+                and not self._security.admit(name, number, source)
+            )
+            for number, source, why in islice(dropped, 1):
+                groups = ", ".join(self._security.names(name))
                 yield (
-                    f"{attribute}: the security groups of {port.name} "
-                    f"({', '.join(names)}) do not admit TCP {_KUBELET}, at which the "
-                    "API reaches the kubelets: name the VMs' port on the cluster's "
-                    "network, or give this one a group that admits the nodes"
+                    f"{attribute}: the security groups of {name} ({groups}) do not "
+                    f"admit TCP {number} from {source}, {why}: name the VMs' "
+                    "port on the cluster's network, or give this one a group that "
+                    "admits the nodes"
                 )
 
-    def _admits(self, rule: Mapping[str, Any], port: int) -> bool:
-        """Whether a rule admits packets to a port; what is not known admits all."""
-        given = base_hot.filled(dict(rule), self._values)
-        if given.get("direction", "ingress") != "ingress":
-            return False
-        if str(given.get("protocol") or "any").lower() not in ("any", "tcp", "6"):
-            return isinstance(given.get("protocol"), Mapping)
-        low, high = given.get("port_range_min"), given.get("port_range_max")
+    def _unreached(self) -> Iterator[str]:
+        """Ports at which their security groups drop logins."""
+        params, server = self._params, "ansible"
+        host = params.ansible.host
+        if params.bastion and params.bastion.carries_playbooks:
+            server, host = "bastion", params.bastion.host
         try:
-            return low is None or int(low) <= port <= int(low if high is None else high)
-        except (TypeError, ValueError):
-            return True
+            address = networks.address(host)
+        except ValueError:
+            return  # A name, which only the hosts there can look up.
+        points = dict.fromkeys(one.ssh_cp for one in vm_selectors(params))
+        closed = [p for p in points if not self._security.admit(p, _SSH, address)]
+        if closed:
+            yield (
+                f"{server}.ip_address: the security groups of {', '.join(closed)} do "
+                f"not admit SSH from {host}; in the sample packages "
+                "additionalParams.management_cidr says from where they do"
+            )
 
     def _numbers(self) -> Iterator[str]:
         """Groups whose size is fixed in the Base HOT and differs from the level's."""
@@ -210,13 +227,6 @@ class Look:
             "cluster.network.plugin" if network.plugin else f"kubespray_vars.{variable}"
         )
         return f"{place}: {name} has no encapsulation by default, so"
-
-
-def _flat(value: Any) -> list[Any]:
-    """A list, without lists in it; a parameter may stand for several groups."""
-    if not isinstance(value, list):
-        return [] if value is None else [value]
-    return [one for inner in value for one in _flat(inner)]
 
 
 def _passes(port: StackResource, pods: networks.Network) -> bool:

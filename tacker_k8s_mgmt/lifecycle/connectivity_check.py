@@ -10,6 +10,7 @@ from tacker_k8s_mgmt.lifecycle.steps import preflight
 from tacker_k8s_mgmt.lifecycle.steps.compare import see_none_rebuilt
 from tacker_k8s_mgmt.topology import connection_points
 from tacker_k8s_mgmt.topology.connection_points import Attachment
+from tacker_k8s_mgmt.topology.vm_selectors import as_named
 
 _UNCHANGED = "Nothing was changed."
 
@@ -36,8 +37,10 @@ def _check(deps: Dependencies, points: Sequence[Attachment]) -> None:
             detail=f"These fixed addresses are no IP addresses: {', '.join(wrong)}.",
             hint=f"{_UNCHANGED} Write them as Neutron does, without a zone.",
         )
-    params, site = deps.params, deps.site
+    site = deps.site
     present = site.attachments()
+    names = {name for port in present for name in (port.name, *port.floating_ips)}
+    params = as_named(deps.params, names)
     shared = connection_points.shared_addresses(points, present, params)
     if shared:
         raise errors.UnsupportedOperation(

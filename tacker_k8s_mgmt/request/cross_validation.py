@@ -15,11 +15,13 @@ from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt.model import networks, reserved_variables
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
+from tacker_k8s_mgmt.request.models import SPECIFIED_BALANCER
 
 _POD_CIDR = ("master_node", "pod_cidr")
 _CLUSTER_CIDR = ("master_node", "cluster_cidr")
 _NODE_CIDR = ("proxy", "k8s_node_cidr")
 _DIRECTORY = ("ansible", "transferring_inventory_path")
+_BALANCER = ("external_lb_param", "ssh_cp_name")
 _INSTALLED = (("ansible", "kubespray_root_path"), ("ansible", "venv_path"))
 #: Structures with a login, and the prefix of its attributes there.
 LOGINS = (
@@ -49,6 +51,12 @@ def warnings(reading: Reading) -> Iterator[str]:
         if _has_odd_port(reading.get("proxy", scheme)):
             name = reading.dotted("proxy", scheme)
             yield f"{name}: the URL has no valid port"
+    specified, port = SPECIFIED_BALANCER
+    if reading.get(*_BALANCER) == specified:
+        yield (
+            f"{reading.dotted(*_BALANCER)}: {specified} stands for {port} unless the "
+            f"stack has a resource of that name; better name {port}"
+        )
 
 
 def _logins(reading: Reading) -> Iterator[str]:

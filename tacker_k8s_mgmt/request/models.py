@@ -22,6 +22,10 @@ from tacker_k8s_mgmt.request.option_metadata import (
 )
 
 API_PORT = 6443
+#: What the specification's sample request has as the ``ssh_cp_name`` of the load
+#: balancer, and the port that it connects in ``extVirtualLinks``. The specification's
+#: own Base HOT has only the port.
+SPECIFIED_BALANCER = ("externalLB_instance", "externalLB_CP1")
 
 _ABOUT_LOGIN = (
     "Password of that user, for the login and for sudo. Not needed with {key}; if both "
@@ -210,8 +214,12 @@ class Proxy(Structure):
 class LoadBalancer(Structure):
     """The VM in front of the cluster and the script that sets it up."""
 
-    ssh_cp: Annotated[field_types.Name, _IN_THE_STACK] = Field(alias="ssh_cp_name")
-    """Heat resource (port or floating IP) with the address for SSH."""
+    ssh_cp: Annotated[field_types.Name, _IN_THE_STACK] = Field(
+        alias="ssh_cp_name",
+        description="Heat resource (port or floating IP) with the address for SSH. "
+        "{}, as in the specification's sample, stands for {} in a stack that has no "
+        "resource of that name.".format(*SPECIFIED_BALANCER),
+    )
     nic_cp: Annotated[field_types.OptionalName, _IN_THE_STACK] = Field(
         default=None, alias="nic_cp_name"
     )

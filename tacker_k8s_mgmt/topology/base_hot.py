@@ -101,6 +101,12 @@ class BaseHot:
         is_file = str(definition.get("type", "")).endswith(_SUFFIXES)
         return definition if is_file else None
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the resources in all templates."""
+        every = (self.top, *self.nested.values())
+        return frozenset(name for one in every for name in one.resources)
+
     def resources(
         self,
         members: Callable[[Template], int] = lambda template: 1,

@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.model.tree import dig, sequence
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.base_hot import GROUPS, SERVER, BaseHot, Resource
 from tacker_k8s_mgmt.topology.heat_stack import FLOATING_IP, PORT
-from tacker_k8s_mgmt.topology.vm_selectors import VmSelector, vm_selectors
+from tacker_k8s_mgmt.topology.vm_selectors import VmSelector, as_named, vm_selectors
 
 _CPS = frozenset({PORT, FLOATING_IP})
 # Their members or stacks are not in the package's files.
@@ -44,6 +44,7 @@ def compare(base: BaseHot, params: InstallParams) -> Comparison:
     resources = tuple(islice(base.resources(), _MOST))
     if len(resources) == _MOST:
         return Comparison((), f"it has {_MOST} resources or more")
+    params = as_named(params, base.names)
     found = [
         text
         for selector in vm_selectors(params)

@@ -19,7 +19,7 @@ from tacker_k8s_mgmt.request.option_types import LABEL_VALUE
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology import scaling_groups, vm_checks
 from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY, Group, Member
-from tacker_k8s_mgmt.topology.vm_selectors import VmSelector, vm_selectors
+from tacker_k8s_mgmt.topology.vm_selectors import VmSelector, as_named, vm_selectors
 
 PORT = "OS::Neutron::Port"
 FLOATING_IP = "OS::Neutron::FloatingIP"
@@ -149,6 +149,7 @@ def find_machines(
         does not match.
     """
     tree = _Tree(resources)
+    params = as_named(params, {resource.name for resource in resources})
     search = _Search(tree, params)
     for selector in vm_selectors(params):
         search.find(selector)

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the parameters select the cluster's VMs in the Heat stack."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.request.models import LoadBalancer, NodeGroup
+from tacker_k8s_mgmt.request.models import (
+    SPECIFIED_BALANCER,
+    LoadBalancer,
+    NodeGroup,
+)
 from tacker_k8s_mgmt.request.params import InstallParams
 
 
@@ -32,6 +36,20 @@ class VmSelector:
     own_labels: bool = False
     besides: frozenset[str] = frozenset()
     compute_host: bool = False
+
+
+def as_named(params: InstallParams, names: Container[str]) -> InstallParams:
+    """The parameters with the load balancer's port by the name that the stack has.
+
+    :param names: of the resources in the stack.
+    """
+    balancer, (specified, port) = params.load_balancer, SPECIFIED_BALANCER
+    if balancer is None or specified in names or port not in names:
+        return params
+    names_of = {"ssh_cp": balancer.ssh_cp, "nic_cp": balancer.nic_cp}
+    update = {key: port for key, name in names_of.items() if name == specified}
+    balancer = balancer.model_copy(update=update)
+    return params.model_copy(update={"load_balancer": balancer})
 
 
 def vm_selectors(params: InstallParams) -> Iterator[VmSelector]:

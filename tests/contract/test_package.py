@@ -53,7 +53,7 @@ def sample(name):
 
 
 @contextlib.contextmanager
-def upload_of(flavour, root):
+def upload_of(flavour, root, source=None):
     """A package as Tacker has it after the upload."""
     objects.register_all()
     # A Tacker from PyPI lacks its SOL001 files and logs that with a broken format.
@@ -61,7 +61,7 @@ def upload_of(flavour, root):
     former = CONF.vnf_package.vnf_package_csar_path
     CONF.set_override("vnf_package_csar_path", str(root), group="vnf_package")
     zip_path = root / "upload.zip"
-    build(flavour, zip_path)
+    build(flavour, zip_path, source=source)
     data, flavours, artifacts = csar_utils.load_csar_data(None, PACKAGE, str(zip_path))
     yield types.SimpleNamespace(
         path=root / PACKAGE, vnf_data=data, flavours=flavours, artifacts=artifacts
@@ -105,6 +105,7 @@ def test_the_upload_is_accepted(onboarded):
     }
     assert {artifact["Source"] for artifact in onboarded.artifacts} >= {
         "Scripts/kubespray_mgmt.py",
+        "Scripts/ExternalLB_installation.sh",
         "Scripts/install_external_lb.sh",
         "UserData/k8s_cluster_user_data.py",
     }
@@ -376,13 +377,6 @@ def test_missing_networks_are_named_together(tacker, monkeypatch):
     )
 
 
-def test_parameters_without_a_default_have_to_be_given(tacker, monkeypatch):
-    body = sample("instantiate-simple.json")
-    del body["additionalParams"]["management_cidr"]
-    with pytest.raises(vnfm.LCMUserDataFailed, match="has no management_cidr, which"):
-        instantiate(tacker, monkeypatch, body)
-
-
 def test_one_network_may_be_that_of_all_other_connection_points(tacker, monkeypatch):
     body = sample("instantiate-simple.json")
     del body["extVirtualLinks"][:2]
@@ -406,25 +400,38 @@ def test_a_text_that_tacker_does_not_keep_is_refused(tacker, monkeypatch, text):
         instantiate(tacker, monkeypatch, body)
 
 
+def specification_body(**parameters):
+    """The specification's body, and these parameters of the Base HOT."""
+    body = specification.instantiate()
+    body["additionalParams"] |= parameters
+    return body
+
+
+def test_the_specifications_body_needs_no_parameter(tacker, monkeypatch):
+    created, _ = instantiate(tacker, monkeypatch, specification_body())
+    network = specification.EXTERNAL_NETWORK
+    points = created["parameters"]["nfv"]["CP"]
+    assert {cp: port["network"] for cp, port in points.items()} == {
+        "masterNode_CP1": network,
+        "workerNode_CP2": network,
+        "externalLB_CP1": network,
+    }
+
+
 @pytest.fixture
-def specified(tacker, tmp_path):
-    """The package with the specification's parameters in its Base HOT."""
-    path = tmp_path / PACKAGE
-    shutil.copytree(tacker.path, path)
-    top = path / "BaseHOT" / "simple" / "base_hot_top.yaml"
-    tree = yaml.safe_load(top.read_text())
-    for name in ("flavor", "image", "public_network", "net1"):
-        tree["parameters"][name] = {"type": "string"}
-    top.write_text(yaml.safe_dump(tree))
-    place = {"name": "vnf_package_csar_path", "group": "vnf_package"}
-    CONF.set_override(override=str(tmp_path), **place)
-    yield types.SimpleNamespace(path=path, flavours=tacker.flavours)
-    CONF.set_override(override=str(tacker.path.parent), **place)
+def specified(tmp_path_factory):
+    """The package with the specification's Base HOT."""
+    source = tmp_path_factory.mktemp("specified") / "samples"
+    shutil.copytree(sources.samples(), source)
+    own = source / "hot" / "specification"
+    shutil.copytree(own, source / "hot" / "simple", dirs_exist_ok=True)
+    root = tmp_path_factory.mktemp("packages")
+    with upload_of("simple", root, source=source) as package:
+        yield package
 
 
 def test_parameters_of_the_specification_are_filled(specified, monkeypatch):
-    body = sample("instantiate-simple.json")
-    body["additionalParams"] |= {"flavor": "m1.large", "net1": "inside"}
+    body = specification_body(flavor="m1.large", net1="inside")
     created, _ = instantiate(specified, monkeypatch, body)
     found = {
         name: created["parameters"][name]
@@ -433,9 +440,12 @@ def test_parameters_of_the_specification_are_filled(specified, monkeypatch):
     assert found == {
         "flavor": "m1.large",
         "image": "ubuntu-24.04-server-cloudimg-amd64",
-        "public_network": "external",
+        "public_network": specification.EXTERNAL_NETWORK,
         "net1": "inside",
     }
+    template = yaml.safe_load(created["template"])
+    server = template["resources"]["externalLB"]["properties"]
+    assert server["name"] == "externalLB"
 
 
 def test_what_differs_has_to_be_given_where_the_hot_has_one_for_all(

@@ -7,6 +7,7 @@ package's user data in a process of their own. Heat alone is not asked.
 
 import json
 import logging
+import shutil
 import sys
 import zipfile
 
@@ -282,10 +283,18 @@ def test_parameters_of_the_request_outlive_a_stack_that_is_made_anew(
     assert template["parameters"]["service_cidr"]["default"] == "0.0.0.0/0"
 
 
-def test_parameters_without_a_default_have_to_be_given(driver, vnfd, body, flavour):
+def test_parameters_without_a_default_have_to_be_given(
+    driver, vnfd, body, flavour, tmp_path
+):
+    changed = tmp_path / "csar"
+    shutil.copytree(vnfd.csar_dir, changed)
+    top = changed / "BaseHOT" / flavour / "base_hot_top.yaml"
+    top.write_text(top.read_text().replace("    default: 10.99.0.0/24\n", "", 1))
+    bare = vnfd_utils.Vnfd("vnfd")
+    bare.init_from_csar_dir(str(changed))
     del body["additionalParams"]["management_cidr"]
     with pytest.raises(sol_ex.UserdataExecutionFailed) as caught:
-        instantiate(driver, vnfd, body, flavour)
+        instantiate(driver, bare, body, flavour)
     assert "additionalParams has no management_cidr, which" in caught.value.detail
 
 

@@ -21,6 +21,7 @@ LOCAL = (
     "tacker-k8s-mgmt request init --package simple.zip *",
     "tacker-k8s-mgmt --version",
     "cp -r samples mysite",
+    "cp -r samples/hot/specification/. mysite/hot/simple",
     "sed * samples/cloud-init.yaml > cloud-init.yaml",
     "python -c *entry_points*",
 )

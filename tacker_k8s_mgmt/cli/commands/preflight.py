@@ -34,6 +34,7 @@ from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.profile_values import IN_STATE_PATH
 from tacker_k8s_mgmt.request.secret_references import FILE, Reference, Unresolved
 from tacker_k8s_mgmt.status.check import Check
+from tacker_k8s_mgmt.topology.vm_selectors import as_named
 
 _DIRECTORIES = ("state_path", "key_directory", "secret_directory")
 # In place of the id of a VNF instance that there is not yet.
@@ -185,6 +186,7 @@ def _cloud(
         checks.append(Check("cloud", name or "OS_*", (str(error),)))
         return None
     checks.append(Check("cloud", f"{cloud.project} at {cloud.auth_url}"))
+    params = as_named(params, source.base.names)
     made = demand.of_request(body, params, source)
     return CloudChecks(cloud, body, params, source, made)
 

@@ -44,6 +44,7 @@ def test_the_package_has_what_tacker_looks_for(parts):
         DF,
         "Definitions/kubernetes_top.vnfd.yaml",
         "Definitions/kubernetes_types.yaml",
+        "Scripts/ExternalLB_installation.sh",
         "Scripts/install_external_lb.sh",
         "Scripts/kubespray_mgmt.py",
         "UserData/__init__.py",
@@ -69,6 +70,7 @@ def test_scripts_can_be_executed_after_unpacking(package):
     with zipfile.ZipFile(package) as opened:
         modes = {i.filename: i.external_attr >> 16 & 0o777 for i in opened.infolist()}
     assert modes["Scripts/install_external_lb.sh"] == 0o755
+    assert modes["Scripts/ExternalLB_installation.sh"] == 0o755
     assert modes["Scripts/kubespray_mgmt.py"] == 0o644
 
 
@@ -120,7 +122,7 @@ def test_leftovers_of_editors_and_python_stay_out(own_samples, tmp_path):
     cache.mkdir(exist_ok=True)
     (cache / "x").write_text("")
     built = build("simple", tmp_path / "simple.zip", source=own_samples)
-    assert len(built.files) == 12
+    assert len(built.files) == 13
 
 
 def _image(text, vdu):

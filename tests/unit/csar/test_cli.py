@@ -20,7 +20,7 @@ def test_a_built_package_passes_its_check(tmp_path, capsys):
     assert main(["csar", "build", "simple", "-o", str(package)]) == 0
     assert main(["csar", "check", str(package)]) == 0
     built, checked, warning = capsys.readouterr().out.splitlines()
-    assert built.startswith(f"{package}: 12 files, SHA-256 ")
+    assert built.startswith(f"{package}: 13 files, SHA-256 ")
     assert checked == f"{package}: no problems (flavours: simple)"
     assert warning.endswith(
         "build it with --key-name, or give additionalParams.key_name"

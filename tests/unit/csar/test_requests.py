@@ -320,7 +320,7 @@ def test_what_does_not_fit_is_reported(contents, document, words):
 def test_a_wrong_parameter_does_not_hide_names_that_are_not_there(contents):
     document = with_params("ansible.ip_address", "0.0.0.0")
     balancer = document["additionalParams"][ATTRIBUTE]["external_lb_param"]
-    balancer |= {"ssh_cp_name": "externalLB_instance", "script_path": "lb.sh"}
+    balancer |= {"ssh_cp_name": "externalLB_CP3", "script_path": "lb.sh"}
     assert [text.split(": ")[0] for text in problems(document, contents)] == [
         "ansible.ip_address",
         "external_lb_param.script_path",
@@ -460,9 +460,7 @@ def test_a_floating_ip_leads_to_the_port_behind_it(with_floating_ips):
     del given["external_lb_param"]["nic_cp_name"]
     given["master_node"]["ssh_cp_name"] = "master_FIP"
     del given["master_node"]["nic_cp_name"]
-    (problem,) = problems(document, with_floating_ips)
-    # It is found, and its groups are for SSH and the API alone.
-    assert problem.startswith("master_node.ssh_cp_name: the security groups of masterN")
+    assert problems(document, with_floating_ips) == []
 
 
 LOOSE = """
@@ -680,13 +678,48 @@ def test_requests_of_any_shape_are_survived(contents, document, odd):
 # --- parameters of the Base HOT
 
 
-def test_a_parameter_without_a_default_has_to_be_given(contents):
+def test_a_parameter_without_a_default_has_to_be_given(parts):
+    bare = parts[HOT].replace(b"    default: 10.99.0.0/24\n", b"", 1)
     without = body()
     del without["additionalParams"]["management_cidr"]
-    assert problems(without, contents) == [
+    assert problems(without, contents_of({**parts, HOT: bare})) == [
         "additionalParams.management_cidr: is missing: the Base HOT's parameter has no "
         "default"
     ]
+
+
+@pytest.mark.parametrize(
+    ("host", "changes", "is_warned"),
+    [
+        ("10.99.0.5", {}, False),
+        ("192.0.2.5", {}, True),
+        ("192.0.2.5", {"management_cidr": "192.0.2.0/24"}, False),
+        ("192.0.2.5", {"management_cidr": "192.0.2.6/32"}, True),
+        ("2001:db8::5", {}, True),
+        ("ansible.example.org", {}, False),
+    ],
+)
+def test_an_ansible_server_that_the_vms_do_not_admit_is_warned_of(
+    contents, host, changes, is_warned
+):
+    given = with_params("ansible.ip_address", host)
+    del given["additionalParams"]["management_cidr"]
+    given["additionalParams"] |= changes
+    found = [text for text in warnings(given, contents) if "admit SSH from" in text]
+    assert found == [
+        "ansible.ip_address: the security groups of masterNode_CP1, workerNode_CP2, "
+        f"externalLB_CP1 do not admit SSH from {host}; in the sample packages "
+        "additionalParams.management_cidr says from where they do"
+    ] * int(is_warned)
+
+
+def test_with_a_bastion_its_address_counts(contents):
+    bastion = {"ip_address": "192.0.2.9", "username": "jump", "password": "secret"}
+    given = with_params("bastion", bastion)
+    (found,) = (text for text in warnings(given, contents) if "admit SSH" in text)
+    assert found.startswith("bastion.ip_address: the security groups of masterNode_CP1")
+    given = with_params("bastion", {**bastion, "used_for": ["ansible"]})
+    assert not [text for text in warnings(given, contents) if "admit SSH" in text]
 
 
 @pytest.mark.parametrize(
@@ -816,14 +849,14 @@ def test_the_parameters_of_the_specifications_hot_are_accepted(parts, tmp_path):
     )
     changed = {**parts, HOT: text.replace(public, bare).encode()}
     base = contents_of(changed).bases["simple"]
-    assert set(base.required) == {"management_cidr", "net1"}
+    assert set(base.required) == {"net1"}
     report = check_of(changed, tmp_path)
     assert report.problems == ()
 
 
 # --- security groups of nodes
 
-TCP = {"protocol": "tcp", "port_range_min": 10250, "port_range_max": 10250}
+TCP = {"protocol": "tcp", "port_range_min": 6443, "port_range_max": 10250}
 ADMITTING = [
     {},
     {"remote_mode": "remote_group_id"},
@@ -831,6 +864,11 @@ ADMITTING = [
     {"protocol": 6, "port_range_min": 1, "port_range_max": 65535},
     {"protocol": "tcp"},
     {"protocol": {"get_param": "unknown"}, "port_range_min": 22},
+    {"remote_mode": "remote_group_id", "remote_group_id": "of-the-project"},
+    {
+        "remote_mode": "remote_group_id",
+        "remote_group_id": {"get_resource": "cluster_access"},
+    },
     {**TCP, "port_range_min": {"get_param": "unknown"}},
 ]
 CLOSED = [
@@ -840,6 +878,11 @@ CLOSED = [
     {"protocol": "tcp", "port_range_min": 22, "port_range_max": 22},
     {"protocol": "tcp", "port_range_min": 22},
     {**TCP, "port_range_min": 10251, "port_range_max": 10260},
+    {**TCP, "port_range_min": 6443, "port_range_max": 6443},
+    {
+        "remote_mode": "remote_group_id",
+        "remote_group_id": {"get_resource": "management_access"},
+    },
 ]
 
 

@@ -35,7 +35,7 @@ def test_only_the_scripts_are_other_ones(tree, built):
     files = archive.read(built.path)
     assert built.replaced == (sampledriver.SCRIPT, "Scripts/kubespray_mgmt.py")
     assert files["Scripts/kubespray_mgmt.py"] == sources.driver()
-    added = {f"Definitions/{name}" for name in sources.TYPES}
+    added = {*sources.SCRIPTS, *(f"Definitions/{name}" for name in sources.TYPES)}
     kept = files.keys() - added - {meta.PATH, *built.replaced}
     assert {name: (tree / name).read_bytes() for name in kept} == {
         name: files[name] for name in kept

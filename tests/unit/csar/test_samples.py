@@ -9,20 +9,27 @@ import hashlib
 import ipaddress
 import json
 import re
+import shutil
+import textwrap
 from pathlib import Path
 
 import pytest
 import yaml
 
 import lab
-from tacker_k8s_mgmt.csar import archive, meta, request, sources, vnfd
+from tacker_k8s_mgmt.csar import api, archive, customize, meta, request, sources, vnfd
+from tacker_k8s_mgmt.csar.build import build
 from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.csar.security_groups import SecurityGroups
 from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.topology import base_hot
 from tests.helpers.specification import instantiate
 
 DF = "Definitions/kubernetes_df_simple.yaml"
 HOT = "BaseHOT/simple/base_hot_top.yaml"
 NESTED = "BaseHOT/simple/nested/base_hot_nested_worker.yaml"
+TOP = "Definitions/kubernetes_top.vnfd.yaml"
+TYPES = "Definitions/kubernetes_types.yaml"
 VDUS = {"masterNode", "workerNode", "externalLB"}
 
 
@@ -181,16 +188,11 @@ def test_the_level_decides_how_many_workers_there_are(top):
 
 
 def test_every_port_has_security_groups(parts, top, nested):
-    tree = yaml.safe_load(parts[HOT])
-    group = tree["resources"]["worker_instance"]["properties"]["resource"]
-    known = {n for n, r in top.items() if r["type"] == "OS::Neutron::SecurityGroup"}
+    base, _ = base_hot.read(parts, "simple")
+    groups = SecurityGroups(base, {})
     assert len(ports(top, nested)) == 6
-    for port in ports(top, nested).values():
-        assert port["security_groups"]
-        for security_group in port["security_groups"]:
-            if "get_param" in security_group:
-                security_group = group["properties"][security_group["get_param"]]
-            assert security_group["get_resource"] in known
+    for port in ports(top, nested):
+        assert groups.names(port), port
 
 
 def test_ssh_and_the_api_can_be_narrowed_to_a_network(parts, top):
@@ -199,7 +201,7 @@ def test_ssh_and_the_api_can_be_narrowed_to_a_network(parts, top):
         for rule in top[name]["properties"]["rules"]:
             assert rule["remote_ip_prefix"] == {"get_param": "management_cidr"}
     schema = tree["parameters"]["management_cidr"]
-    assert (schema["type"], schema.get("default")) == ("string", None)
+    assert (schema["type"], schema["default"]) == ("string", "10.99.0.0/24")
 
 
 HOTS = sorted(sources.samples().glob("**/base_hot_top.yaml"))
@@ -211,8 +213,22 @@ def test_only_what_the_load_balancer_forwards_is_open_to_users(path):
     assert [rule["protocol"] for rule in rules["properties"]["rules"]] == ["tcp"]
 
 
+@pytest.mark.parametrize("path", HOTS, ids=lambda path: str(path.parent)[-9:])
+def test_no_sample_lets_logins_be_tried_from_everywhere(path):
+    """Its default is the network that the sample requests name."""
+    tree = yaml.safe_load(path.read_text())
+    default = ipaddress.ip_network(tree["parameters"]["management_cidr"]["default"])
+    assert (default.is_private, default.prefixlen) == (True, 24)
+    for body in (sources.samples() / "requests").glob("instantiate-*.json"):
+        given = json.loads(body.read_text())["additionalParams"]
+        assert given["management_cidr"] == str(default)
+    for name in ("management_access", "api_access"):
+        for rule in tree["resources"][name]["properties"]["rules"]:
+            assert rule["remote_ip_prefix"] == {"get_param": "management_cidr"}
+
+
 def test_every_sample_has_a_template():
-    assert len(HOTS) == 4
+    assert len(HOTS) == 5
 
 
 def test_workers_keep_away_from_each_other(parts, top, nested):
@@ -323,39 +339,236 @@ def test_samples_name_no_real_machines_or_secrets():
 
 
 def test_placeholders_of_the_specifications_body_are_reported(package):
-    """It parses; what is wrong are its placeholders, its script and its LB port."""
+    """Nothing else in it is wrong."""
     report = check(package, {"spec": instantiate()})
     assert [text.split(": ")[:2] for text in report.problems] == [
-        ["spec", "additionalParams.management_cidr"],
         ["spec", "ansible.ip_address"],
         ["spec", "ansible.kubespray_root_path"],
         ["spec", "ansible.transferring_inventory_path"],
-        ["spec", "external_lb_param.script_path"],
-        ["spec", "external_lb_param.ssh_cp_name"],
-        *(["spec", f"{group}.nic_cp_name"] for group in ("master_node", "worker_node")),
     ]
 
 
-def test_the_specifications_body_fits_when_these_are_filled_in(package):
+def filled_in():
+    """The specification's body with address and paths."""
     body = instantiate()
-    given = body["additionalParams"]["k8s_cluster_installation_param"]
-    body["additionalParams"]["management_cidr"] = "192.0.2.0/24"
-    given["ansible"] |= {
-        "ip_address": "192.0.2.5",
+    body["additionalParams"]["k8s_cluster_installation_param"]["ansible"] |= {
+        "ip_address": "10.99.0.5",
         "kubespray_root_path": "/opt/kubespray",
         "transferring_inventory_path": "/home/ansible/clusters/one",
     }
-    given["external_lb_param"] |= {
-        "ssh_cp_name": "externalLB_CP1",
-        "script_path": "./Scripts/install_external_lb.sh",
-    }
-    # Its nodes meet on the network that the sample package opens for SSH and the API.
-    master, worker = check(package, {"spec": body}).problems
-    assert master.startswith("spec: master_node.nic_cp_name: the security groups of ")
-    assert "masterNode_CP1 (management_access, api_access) do not admit" in master
-    assert worker.startswith("spec: worker_node.nic_cp_name: the security groups of ")
-    given["master_node"]["nic_cp_name"] = "masterNode_CP2"
-    given["worker_node"]["nic_cp_name"] = "workerNode_CP1"
-    report = check(package, {"spec": body})
+    return body
+
+
+UNUSUAL = (
+    ("is taken as 192.168.0.0/16", 1),
+    ("the URL has no valid port", 2),
+    ("externalLB_instance stands for externalLB_CP1", 1),
+    ("a stock cloud image refuses this login", 3),
+    ("cluster_cp_name: is not used", 1),
+    ("the Base HOT has no group master_instance", 1),
+)
+
+
+def test_the_specifications_body_fits_with_address_and_paths(package):
+    report = check(package, {"spec": filled_in()})
     assert report.problems == ()
-    assert any("is taken as 192.168.0.0/16" in text for text in report.warnings)
+    for words, number in UNUSUAL:
+        assert sum(words in text for text in report.warnings) == number, words
+    assert len(report.warnings) == sum(number for _, number in UNUSUAL)
+
+
+def test_the_script_has_both_names(parts):
+    own = parts["Scripts/install_external_lb.sh"]
+    assert parts["Scripts/ExternalLB_installation.sh"] == own
+
+
+BY_FLAVOUR = [
+    (flavour, version) for flavour in ("simple", "ha") for version in (api.V1, api.V2)
+]
+
+
+@pytest.mark.parametrize(("flavour", "version"), BY_FLAVOUR)
+def test_external_ports_admit_the_cluster_and_nobody_else(flavour, version):
+    """As nodes meet there in the specification's body."""
+    files = sources.collect(flavour, source=sources.samples(version), api=version)
+    base, problems = base_hot.read(files, flavour)
+    assert not problems
+    schemas = base.top.parameters.items()
+    values = {name: one["default"] for name, one in schemas if "default" in one}
+    groups = SecurityGroups(base, values)
+    outside = ("masterNode_CP1", "workerNode_CP2", "externalLB_CP1")
+    managed, stranger = map(ipaddress.ip_address, ("10.99.0.5", "10.99.1.5"))
+    for port in outside:
+        for number in (22, 2379, 6443, 10250, 30000):
+            assert all(groups.admit(port, number, other) for other in outside)
+        assert groups.admit(port, 22, managed)
+        for number in (22, 2379, 6443, 10250):
+            assert not groups.admit(port, number, stranger), (port, number)
+        for number in (2379, 10250):
+            assert not groups.admit(port, number, managed), (port, number)
+        # Addresses of others on that network do not count as the cluster's.
+        assert "cluster_access" not in groups.names(port)
+    for port in outside:
+        assert groups.admit(port, 30000, stranger) == (port == "externalLB_CP1")
+
+
+CLOSED = "{ get_resource: external_cluster_access }"
+
+
+@pytest.mark.parametrize(
+    ("after", "attribute"),
+    [
+        ("masterNode_CP1, fixed_ips", "master_node.nic_cp_name"),
+        ("external_security_groups", "worker_node.nic_cp_name"),
+    ],
+)
+def test_a_port_without_that_group_is_reported(parts, after, attribute, tmp_path):
+    """In either direction: what it does not get, and what the others get of it."""
+    text = parts[HOT].decode()
+    place = text.index(CLOSED, text.index(after))
+    line = text.rindex("\n", 0, place)
+    less = text[:line] + text[text.index("\n", place) :]
+    path = tmp_path / "changed.zip"
+    files = {**parts, HOT: less.encode()}
+    archive.write(path, {**files, meta.PATH: meta.render(files, TOP)})
+    report = check(path, {"spec": filled_in()})
+    assert report.problems
+    named = {text.split(": ")[1] for text in report.problems}
+    assert attribute in named
+    assert all("do not admit TCP" in text for text in report.problems)
+
+
+# --- the specification's Base HOT
+
+
+@pytest.fixture(scope="module")
+def specified(tmp_path_factory):
+    """The samples with the specification's Base HOT, as the documentation puts it."""
+    root = tmp_path_factory.mktemp("specified") / "samples"
+    shutil.copytree(sources.samples(), root)
+    own = root / "hot" / "specification"
+    shutil.copytree(own, root / "hot" / "simple", dirs_exist_ok=True)
+    return root
+
+
+def specified_package(source, path, **values):
+    site = customize.Site(flavors={"": "m1.large"}, parameters=values)
+    return build("simple", path, source=source, names=site).path
+
+
+def test_it_has_the_specifications_parameters_and_server_name(specified):
+    tree = yaml.safe_load((specified / "hot/simple/base_hot_top.yaml").read_text())
+    for name in ("flavor", "image", "public_network", "net1"):
+        assert tree["parameters"][name]["type"] == "string"
+        assert "default" not in tree["parameters"][name]
+    assert "OS::Neutron::Net" not in {one["type"] for one in tree["resources"].values()}
+    server = tree["resources"]["externalLB"]["properties"]
+    assert server["name"] == "externalLB"
+    assert server["flavor"] == {"get_param": "flavor"}
+    assert server["image"] == {"get_param": "image"}
+    wanted = {"externalLB_CP1": "public_network", "externalLB_CP2": "net1"}
+    for port, network in wanted.items():
+        found = tree["resources"][port]["properties"]["network"]
+        assert found == {"get_param": network}
+
+
+def test_the_specifications_body_fits_it(specified, tmp_path):
+    path = specified_package(specified, tmp_path / "one.zip", net1="inside")
+    assert check(path, {"spec": filled_in()}).problems == ()
+
+
+def test_so_does_the_sample_request(specified, tmp_path):
+    body = json.loads((specified / "requests/instantiate-simple.json").read_text())
+    path = specified_package(specified, tmp_path / "one.zip", net1="inside")
+    report = check(path, {"own": body})
+    assert (report.problems, report.warnings) == ((), ())
+
+
+def test_what_has_one_value_for_all_is_missing_where_there_are_several(
+    specified, tmp_path
+):
+    """As the package's user data say at the instantiation."""
+    path = build("simple", tmp_path / "one.zip", source=specified).path
+    body = filled_in()
+    body["extVirtualLinks"][0]["resourceId"] = "another"
+    assert check(path, {"spec": body}).problems == (
+        "spec: additionalParams.net1: is missing: the Base HOT's parameter has no "
+        "default",
+        "spec: additionalParams.flavor: is missing: the Base HOT has one for all, and "
+        "the VNFD has m1.medium, m1.small",
+        "spec: additionalParams.public_network: is missing: the Base HOT has one for "
+        "all, and extVirtualLinks has another, b0b84da3-3259-4855-b4cd-5711ba5e5de1",
+    )
+    given = {"flavor": "m1.large", "public_network": "external", "net1": "inside"}
+    body["additionalParams"] |= given
+    assert check(path, {"spec": body}).problems == ()
+
+
+# --- a VNFD of one's own
+
+PAGE = Path(lab.__file__).parents[1] / "doc" / "source" / "own-vnfd.rst"
+
+
+def shown():
+    """The blocks of YAML on the page."""
+    found = re.findall(
+        r"^( *)\.\. code-block:: yaml\n\n((?:\1   .*\n|\n)+)", PAGE.read_text(), re.M
+    )
+    return [yaml.safe_load(textwrap.dedent(text)) for _, text in found]
+
+
+def part_of(one, whole):
+    """Whether a tree is a part of another, lists by their entries."""
+    if isinstance(one, dict):
+        return isinstance(whole, dict) and all(
+            key in whole and part_of(value, whole[key]) for key, value in one.items()
+        )
+    if isinstance(one, list) and one and isinstance(one[0], dict):
+        return all(any(part_of(entry, other) for other in whole) for entry in one)
+    return bool(one == whole)
+
+
+def test_the_page_on_a_vnfd_of_ones_own_shows_what_works(parts):
+    trees = [yaml.safe_load(parts[path]) for path in (TYPES, DF, HOT)]
+    blocks = shown()
+    assert len(blocks) == 4
+    for block in blocks:
+        assert any(part_of(block, tree) for tree in trees), block
+
+
+def without_balancer(tree):
+    """A tree without everything that the page shows of a load balancer."""
+    if isinstance(tree, dict):
+        return {
+            key: without_balancer(value)
+            for key, value in tree.items()
+            if not str(key).startswith("externalLB") and key != "virtual_link_external"
+        }
+    if isinstance(tree, list):
+        kept = [without_balancer(one) for one in tree]
+        return [new for old, new in zip(tree, kept, strict=True) if new or not old]
+    return tree
+
+
+def merged(tree, more):
+    """A tree with another one's mappings and lists added."""
+    if isinstance(more, dict):
+        return {**tree, **{k: merged(tree.get(k, {}), v) for k, v in more.items()}}
+    return [*(tree or []), *more] if isinstance(more, list) else more
+
+
+def test_what_it_shows_is_all_that_a_load_balancer_needs(parts, tmp_path):
+    trees = {p: without_balancer(yaml.safe_load(parts[p])) for p in (TYPES, DF, HOT)}
+    assert not any("externalLB" in yaml.safe_dump(tree) for tree in trees.values())
+    for block in shown():
+        (key,) = block
+        path = {"node_types": TYPES, "topology_template": DF, "resources": HOT}[key]
+        trees[path] = merged(trees[path], block)
+    files = {**parts, **{p: yaml.safe_dump(t).encode() for p, t in trees.items()}}
+    path = tmp_path / "own.zip"
+    archive.write(path, {**files, meta.PATH: meta.render(files, TOP)})
+    body = json.loads(
+        (sources.samples() / "requests" / "instantiate-simple.json").read_text()
+    )
+    report = check(path, {"own": body})
+    assert (report.problems, report.warnings) == ((), ())

@@ -426,6 +426,19 @@ class TestStart:
         with pytest.raises(errors.StepFailed, match=r"lb_ssh \(external_lb_param.ssh_"):
             start(site, Attachment("lb_ssh", "other"), wanted=params())
 
+    def test_balancers_port_is_known_by_the_specifications_name(self, site):
+        wanted = params(
+            external_lb_param={**BALANCER, "ssh_cp_name": "externalLB_instance"}
+        )
+        site.present = (*HERE, Attachment("externalLB_CP1", "outer"))
+        site.vim_in_use = True
+        changed = Attachment("externalLB_CP1", "other")
+        with pytest.raises(errors.StepFailed, match="changes externalLB_CP1, where"):
+            start(site, changed, wanted=wanted)
+        own = Attachment("w_ssh", "outer", floating_ips={"externalLB_instance"})
+        site.present = (*site.present, own)
+        start(site, changed, wanted=wanted)
+
     def test_vim_in_use_is_reported_before_a_port_changes(self, site):
         site.vim_in_use = True
         with pytest.raises(errors.StepFailed, match="use the cluster as their VIM"):

@@ -59,6 +59,9 @@ class TestTheSpecificationsSample:
             "master_node.pod_cidr: is taken as 192.168.0.0/16",
             "proxy.http_proxy: the URL has no valid port",
             "proxy.https_proxy: the URL has no valid port",
+            "external_lb_param.ssh_cp_name: externalLB_instance stands for "
+            "externalLB_CP1 unless the stack has a resource of that name; better name "
+            "externalLB_CP1",
         )
 
 

@@ -57,6 +57,15 @@ def test_the_samples_have_what_their_requests_name(sample):
     assert found == base_hot_names.Comparison(())
 
 
+def test_the_specifications_name_stands_for_the_balancers_port(sample):
+    files, flavour, body = sample
+    base, name = base_of(files, flavour), "externalLB_instance"
+    wanted = params(body, external_lb_param__ssh_cp_name=name)
+    assert base_hot_names.compare(base, wanted) == base_hot_names.Comparison(())
+    wanted = params(body, master_node__ssh_cp_name=name)
+    assert base_hot_names.compare(base, wanted).missing
+
+
 WRONG = {
     f"{group}__{cp}_cp_name": f"{group}.{cp}_cp_name: "
     for group in ("master_node", "worker_node", "external_lb_param")

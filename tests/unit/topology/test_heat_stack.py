@@ -35,6 +35,46 @@ def test_the_simple_package_is_one_control_plane_two_workers_and_a_load_balancer
     )
 
 
+SPECIFIED = "externalLB_instance"
+NAMES = ("external_lb_param.ssh_cp_name", "external_lb_param.nic_cp_name")
+
+
+class TestTheSpecificationsNameOfTheBalancersPort:
+    def test_stands_for_the_port(self):
+        alone = {
+            "external_lb_param.ssh_cp_name": SPECIFIED,
+            "external_lb_param.nic_cp_name": REMOVED,
+        }
+        assert find(SIMPLE, alone).load_balancer == Machine(
+            Role.LOAD_BALANCER, "lb", "10.99.0.19", "10.99.0.19"
+        )
+
+    def test_also_beside_another_port_or_as_that(self):
+        for names, address in (
+            ((SPECIFIED, "externalLB_CP2"), "10.10.0.9"),
+            ((SPECIFIED, SPECIFIED), "10.99.0.19"),
+        ):
+            changes = dict(zip(NAMES, names, strict=True))
+            assert find(SIMPLE, changes).load_balancer == Machine(
+                Role.LOAD_BALANCER, "lb", "10.99.0.19", address
+            )
+
+    def test_is_a_resource_where_the_stack_has_it(self):
+        own = port("top", SPECIFIED, "lb", "10.99.0.77")
+        found = find([*SIMPLE, own], {NAMES[0]: SPECIFIED}).load_balancer
+        assert found.ssh_address == "10.99.0.77"
+
+    def test_is_missing_in_a_stack_with_neither(self):
+        other = with_changed(SIMPLE, "externalLB_CP1", name="outer")
+        assert problems(other, {NAMES[0]: SPECIFIED}) == (
+            f"{NAMES[0]}: there is no {SPECIFIED} in the stack",
+        )
+
+    def test_is_that_of_the_load_balancer_alone(self):
+        (problem,) = problems(SIMPLE, {"master_node.ssh_cp_name": SPECIFIED})
+        assert problem.startswith(f"master_node.ssh_cp_name: there is no {SPECIFIED}")
+
+
 LAYOUTS = [
     pytest.param(workers_group(worker(21, "a"), worker(22, "b")), {}, id="autoscaling"),
     pytest.param(
