@@ -4,11 +4,11 @@
 import base64
 import http.client
 import ssl
-from urllib.parse import urlsplit
 
 import yaml
 
 from tacker_k8s_mgmt.cli.common import NotDone
+from tacker_k8s_mgmt.model import urls
 from tacker_k8s_mgmt.model.cluster import PersonAccess
 
 _LIMIT = 30  # seconds for an answer of the API server
@@ -44,7 +44,7 @@ def verify(url: str, access: PersonAccess) -> None:
 
     :raises NotDone: it is not, or cannot be reached from here.
     """
-    place = urlsplit(url)
+    place = urls.parts(url)
     trust = ssl.create_default_context(cadata=access.ca_certificate)
     connection = http.client.HTTPSConnection(
         str(place.hostname), place.port, timeout=_LIMIT, context=trust

@@ -4,13 +4,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt.cloud.client import Cloud
 from tacker_k8s_mgmt.cloud.facts import Vim
 from tacker_k8s_mgmt.cloud.rows import row
 from tacker_k8s_mgmt.csar.api import V2, Api
 from tacker_k8s_mgmt.csar.request import Request
+from tacker_k8s_mgmt.model import urls
 from tacker_k8s_mgmt.model.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.status.check import Check
 
@@ -130,12 +130,15 @@ def _qualified(project: str, domain: str) -> str:
 
 def _place(url: str) -> tuple[str, int, str]:
     """Where a Keystone is: its host, port and path, whatever the version."""
-    split = urlsplit(url)
     try:
-        port = split.port
+        split = urls.parts(url)
     except ValueError:
-        port = None
+        return url, 0, ""
     path = split.path.rstrip("/")
     for version in ("/v3", "/v2.0"):
         path = path.removesuffix(version)
-    return (split.hostname or "").lower(), port or _PORTS.get(split.scheme, 0), path
+    return (
+        (split.hostname or "").lower(),
+        split.port or _PORTS.get(split.scheme, 0),
+        path,
+    )

@@ -13,11 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import urlparse
 
 import yaml
 
-from tacker_k8s_mgmt.model import tree
+from tacker_k8s_mgmt.model import tree, urls
 from tacker_k8s_mgmt.model.tree import mapping
 
 PATH = "TOSCA-Metadata/TOSCA.meta"
@@ -169,10 +168,16 @@ def _wrong(entry: Mapping[str, Any], files: Mapping[str, bytes]) -> str:
     if algorithm.lower() not in _ALGORITHMS:
         return f"unknown hash algorithm {algorithm}"
     if name not in files:
-        parts = urlparse(name)
-        is_url = parts.scheme == "file" or (parts.scheme and parts.netloc)
-        return "" if is_url else "it is not there"
+        return "" if _is_url(name) else "it is not there"
     digest = hashlib.new(algorithm.lower().replace("-", ""), files[name]).hexdigest()
     if digest == entry["Hash"]:
         return ""
     return f"its {algorithm.lower()} is {digest}, not {entry['Hash']}"
+
+
+def _is_url(name: str) -> bool:
+    try:
+        parts = urls.parts(name, any_port=True)
+    except ValueError:
+        return False
+    return parts.scheme == "file" or bool(parts.scheme and parts.netloc)

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt.errors import ClusterError
-from tacker_k8s_mgmt.model import networks
+from tacker_k8s_mgmt.model import networks, urls
 
 _PORTS = MappingProxyType({"https": 443, "http": 80})
 
@@ -97,13 +96,11 @@ def same_server(url: str, other: str) -> bool:
 def _server(url: str) -> tuple[str, int | None]:
     """Host and port; for a text that is no URL the text itself."""
     text = url.strip()
-    parts = urlsplit(text if "://" in text else f"https://{text}")
     try:
-        return one_spelling(parts.hostname or ""), parts.port or _PORTS.get(
-            parts.scheme
-        )
+        parts = urls.parts(text if "://" in text else f"https://{text}")
     except ValueError:
         return text, None
+    return one_spelling(parts.hostname or ""), parts.port or _PORTS.get(parts.scheme)
 
 
 def name_nodes(

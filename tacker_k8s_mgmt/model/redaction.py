@@ -4,24 +4,37 @@
 It also recognises secrets in free-form variables.
 """
 
+import base64
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, quote_plus, unquote, urlsplit
+from urllib.parse import quote, quote_plus, unquote
+
+import yaml
 
 STARS = "***"
 
 #: Shorter secrets are not replaced: "a" or "12" is in almost every text, and the stars
 #: would hide the message and reveal the secret by their places.
 SHORTEST = 4
-
-_SECRET_VARIABLE = re.compile(
-    r"(pass|passwd|password|secret|token|credentials?|(private|api|access)_?key)$", re.I
-)
+# In secrets of several lines, such as a file, shorter ones are words of its format.
+_SHORTEST_LINE = 8
 
 _LIKE_SECRET = re.compile(r"pass|secret|token|credential|key$", re.IGNORECASE)
+# A message of Ansible quotes a program's output, and that a file with the secret.
+_QUOTED_IN_JSON = 2
+_USER = re.compile(r"user(_?name)?$", re.IGNORECASE)
+_SIGNATURE = re.compile(r"sig(nature)?$", re.IGNORECASE)
+_SHORTEST_TOKEN = 16
 _WORD = re.compile(r"\S+")
+_QUERY = re.compile(r"[?&;]([^=&;?#]*)=([^&;#]*)")
+_AUTHORITY_ENDS = re.compile("[/?#]")
+_ENDS_OF_LOGINS = re.compile("[@:/?#]")
+_PORT = re.compile("[0-9]*|.*]")
+# What programs leave as it is in a URL: nothing, "/", as ECMAScript, as requests.
+_UNQUOTED = ("", "/", "!'()*", "!#$%&'()*+,/:;=?@[]~")
 _SCHEME_ENDS = "://"
 PRIVATE_KEY = "PRIVATE KEY-----"
 
@@ -37,25 +50,47 @@ class Redactor:
     def __init__(self, secrets: Iterable[str]) -> None:
         forms = {
             form
-            for secret in secrets
+            for secret in _with_lines(secrets)
             if len(secret) >= SHORTEST
             for form in _forms(secret)
         }
         # Longest first, because a secret may be part of another.
-        ordered = sorted(forms, key=lambda form: (-len(form), form))
-        self._pattern = re.compile("|".join(map(re.escape, ordered)) or r"(?!)")
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
 
     def __call__(self, text: str) -> str:
         """The text without the secrets."""
-        return self._pattern.sub(STARS, text)
+        # Few are in a text; one pattern for all would take seconds for a megabyte.
+        found = "|".join(re.escape(form) for form in self._forms if form in text)
+        return re.sub(found, STARS, text) if found else text
+
+
+def _with_lines(secrets: Iterable[str]) -> Iterator[str]:
+    """The secrets, and the lines of those with several, which a log has one by one."""
+    for secret in secrets:
+        yield secret
+        lines = secret.splitlines()
+        if len(lines) > 1:
+            yield from (line for line in lines if len(line) >= _SHORTEST_LINE)
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Verbatim, in URLs, in JSON, and between single quotes of Python and a shell."""
+    """Verbatim, in URLs, JSON, YAML and base64, between single quotes of Python and a
+    shell; and these in JSON, as messages of Ansible quote them.
+    """
+    forms = dict.fromkeys(_plain_forms(secret))
+    for _ in range(_QUOTED_IN_JSON):
+        forms |= {json.dumps(form)[1:-1]: None for form in forms}
+        forms |= {json.dumps(form, ensure_ascii=False)[1:-1]: None for form in forms}
+        # Of a text with quotation marks of both kinds.
+        forms |= {repr(f"\"'{form}")[4:-1]: None for form in forms}
+    yield from forms
+    yield from _in_base64(secret.encode(errors="replace"))
+
+
+def _plain_forms(secret: str) -> Iterator[str]:
     yield secret
     for quoted in (
-        quote(secret, safe="", errors="replace"),
-        quote(secret, errors="replace"),
+        *(quote(secret, safe=safe, errors="replace") for safe in _UNQUOTED),
         quote_plus(secret, errors="replace"),
     ):
         yield quoted
@@ -64,6 +99,24 @@ def _forms(secret: str) -> Iterator[str]:
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     yield repr(secret)[1:-1]
     yield secret.replace("'", "'\"'\"'")
+    yield secret.replace("'", "'\\''")
+    yield secret.replace("'", "''")
+    if not (secret.isascii() and secret.isprintable()):
+        yield yaml.safe_dump(secret, default_style='"', width=sys.maxsize).strip()[1:-1]
+
+
+def _in_base64(secret: bytes) -> Iterator[str]:
+    """What base64 makes of a secret wherever it begins in what is encoded.
+
+    A login is encoded as ``user:password``. Characters that stand for bits of what is
+    around the secret, too, are left out.
+    """
+    for before in range(3):
+        encoded = base64.b64encode(b"\0" * before + secret).decode()
+        begin, end = -(-before * 8 // 6), (before + len(secret)) * 8 // 6
+        if end - begin >= SHORTEST:
+            yield encoded[begin:end]
+            yield encoded[begin:end].replace("+", "-").replace("/", "_")
 
 
 def in_private_key(text: str) -> Iterator[str]:
@@ -73,24 +126,77 @@ def in_private_key(text: str) -> Iterator[str]:
             yield line
 
 
-def in_url(url: str) -> Iterator[str]:
-    """The password of a URL, percent-encoded as in the URL and decoded."""
-    password = urlsplit(url).password
-    if password:
-        yield from (password, unquote(password))
+def in_url(text: str) -> Iterator[str]:
+    """The secrets in the URLs of a text, as they are written and decoded.
+
+    Passwords with their pieces, because programs end the login at different characters
+    and take the rest for a host; user names that are tokens; what names of secrets have
+    in a query. A text that is no valid URL has them, too.
+    """
+    for word in _WORD.findall(text):
+        login, query = _login(word), _QUERY.findall(word)
+        user, _, password = word[slice(*login)].partition(":")
+        found = [value for name, value in query if value and _is_named_so(name)]
+        if user and (not password or is_token(user)):
+            found.append(user)
+        for secret in (*found, *([password] if password else ())):
+            yield from (secret, unquote(secret))
+        for form in {password, unquote(password)}:
+            yield from filter(None, _ENDS_OF_LOGINS.split(form))
+
+
+def _is_named_so(name: str) -> bool:
+    return names_secret(name, "") or _SIGNATURE.search(name) is not None
+
+
+def is_token(user: str) -> bool:
+    """Whether a user name may be the secret of the login."""
+    return len(user) >= _SHORTEST_TOKEN and re.search("[0-9]", user) is not None
+
+
+def _login(word: str) -> tuple[int, int]:
+    """Where a URL has its login; an empty range if it has none."""
+    # Not by one pattern: from each "://" it would search the rest of the text.
+    begins, scheme, rest = word.partition(_SCHEME_ENDS)
+    start = len(begins) + len(scheme)
+    authority = _AUTHORITY_ENDS.split(rest, maxsplit=1)[0]
+    end = authority.rfind("@")
+    _, colon, port = authority[end + 1 :].rpartition(":")
+    if colon and not _PORT.fullmatch(port):
+        # No port, but the rest of a password, if there is a login.
+        end = rest.rfind("@") if end < 0 else len(authority)
+    return start, start + max(end, 0)
+
+
+def in_urls(value: Any) -> Iterator[str]:
+    """What :func:`in_url` finds in texts at any depth, names of mappings included."""
+    if isinstance(value, Mapping):
+        value = [*value, *value.values()]
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from in_urls(inner)
+    elif isinstance(value, str):
+        yield from in_url(value)
 
 
 def without_login(text: str) -> str:
-    """The text with stars in place of user and password in its URLs."""
+    """The text with stars in place of user, password and tokens in its URLs."""
     return _WORD.sub(lambda match: _word_without_login(match[0]), text)
 
 
 def _word_without_login(word: str) -> str:
-    # Not by one pattern: from each "://" it would search the rest of the text.
-    begins, ends = word.find(_SCHEME_ENDS), word.rfind("@")
-    if begins < 0 or ends < begins + len(_SCHEME_ENDS):
+    start, end = _login(word)
+    if end > start:
+        word = f"{word[:start]}{STARS}{word[end:]}"
+    if _SCHEME_ENDS not in word:
         return word
-    return f"{word[:begins]}{_SCHEME_ENDS}{STARS}{word[ends:]}"
+
+    def starred(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        hidden = value and _is_named_so(name)
+        return f"{match[0][: -len(value)]}{STARS}" if hidden else match[0]
+
+    return _QUERY.sub(starred, word)
 
 
 def without_secret(text: str) -> str:
@@ -99,28 +205,39 @@ def without_secret(text: str) -> str:
 
 
 def in_variables(value: Any, *, secret: bool = False) -> Iterator[str]:
-    """The texts under names of secrets, at any depth.
+    """The secrets of free-form variables, at any depth.
+
+    Texts and numbers under names of secrets, logins in URLs, keys, and user names that
+    are tokens.
 
     :param secret: whether the value itself is under such a name.
     """
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            named_so = _SECRET_VARIABLE.search(str(name)) is not None
+            named_so = names_secret(str(name), inner)
             yield from in_variables(inner, secret=secret or named_so)
-    elif isinstance(value, list):
+            yield from in_url(str(name))
+    elif isinstance(value, list | tuple):
         for inner in value:
             yield from in_variables(inner, secret=secret)
-    elif secret and isinstance(value, str) and value:
-        yield value
+    elif isinstance(value, str):
+        if secret and value:
+            yield value
+        if PRIVATE_KEY in value:
+            yield from in_private_key(value)
+        yield from in_url(value)
+    elif secret and isinstance(value, int | float) and not isinstance(value, bool):
+        yield str(value)
 
 
 def names_secret(name: str, value: Any) -> bool:
-    """Whether a free-form variable may be a secret by its name.
-
-    It is broader than :func:`in_variables`, which returns what must be in no text.
-    """
-    is_login = isinstance(value, str) and name.lower().endswith("auth")
-    return is_login or _LIKE_SECRET.search(name) is not None
+    """Whether a free-form variable may be a secret by its name."""
+    if _LIKE_SECRET.search(name):
+        return True
+    if not isinstance(value, str):
+        return False
+    is_user = _USER.search(name) is not None
+    return (is_user and is_token(value)) or name.lower().endswith("auth")
 
 
 def shows_secret(text: str) -> bool:

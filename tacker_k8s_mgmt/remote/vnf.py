@@ -150,11 +150,14 @@ class Vnf(abc.ABC):
             # Tenants make packages, and another host gets what is read here.
             if not file.resolve().is_relative_to(root):
                 raise OSError(errno.EPERM, "it leads out of the package", path)
-            size += file.stat().st_size
+            # Not by its size: a file may grow, and those of the kernel have none.
+            with file.open("rb") as opened:
+                content = opened.read(_LARGEST - size + 1)
+            size += len(content)
             if size > _LARGEST:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
             name = "" if file == top else str(file.relative_to(top))
-            files[name] = file.read_bytes()
+            files[name] = content
         return files
 
     def _script(self) -> bytes:

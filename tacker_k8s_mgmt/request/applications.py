@@ -9,10 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, Strict, model_validator
 
+from tacker_k8s_mgmt.model import urls
 from tacker_k8s_mgmt.request import field_types, option_types
 from tacker_k8s_mgmt.request.cnf_exposure import ServiceExposure
 from tacker_k8s_mgmt.request.key_aliases import Reading, Structure
@@ -60,7 +60,7 @@ def _data_key(value: str) -> str:
 
 
 def _https(value: str) -> str:
-    parts = urlsplit(value)
+    parts = urls.parts(value)
     # Credentials belong into no URL that is shown.
     if (
         parts.scheme != "https"
@@ -243,7 +243,7 @@ class Application(Structure):
 def problems(reading: Reading) -> Iterator[str]:
     """Problems of the applications with each other and with the cluster's options."""
     found, name = _structures(reading.get(ATTRIBUTE)), reading.dotted(ATTRIBUTE)
-    names = Counter(str(one.get("name")) for one in found)
+    names = Counter(_named(one) for one in found)
     yield from (f"{name}: {n} is given {names[n]} times" for n in names if names[n] > 1)
     yield from _objects_twice(name, found)
     if any(one.get("chart") for one in found) and not reading.get("cluster", "helm"):
@@ -256,7 +256,7 @@ def problems(reading: Reading) -> Iterator[str]:
 def _objects_twice(name: str, found: list[Mapping[str, Any]]) -> Iterator[str]:
     for kind in ("config", "secrets"):
         uses = Counter(
-            (str(one.get("namespace") or one.get("name")), str(item.get("name")))
+            (_named(one, one.get("namespace")), _named(item))
             for one in found
             for item in _structures(one.get(kind))
         )
@@ -266,6 +266,12 @@ def _objects_twice(name: str, found: list[Mapping[str, Any]]) -> Iterator[str]:
                     f"{name}: {item} of {kind} in namespace {namespace} is given "
                     f"{count} times"
                 )
+
+
+def _named(one: Mapping[str, Any], place: Any = None) -> str:
+    """A name to be shown; what is no name may be a misplaced secret."""
+    name = str(place or one.get("name"))
+    return name if len(name) <= 253 and _KEY.fullmatch(name) else "a name"
 
 
 def _structures(value: Any) -> list[Mapping[str, Any]]:

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
-from tacker_k8s_mgmt.model import networks, reserved_variables
+from tacker_k8s_mgmt.model import networks, reserved_variables, urls
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
 from tacker_k8s_mgmt.request.models import SPECIFIED_BALANCER
 
@@ -163,7 +162,7 @@ def _fits_json(value: Any) -> bool:
 
 def _has_odd_port(url: Any) -> bool:
     try:
-        return isinstance(url, str) and urlsplit(url).port == 0
+        return isinstance(url, str) and urls.parts(url).port == 0
     except ValueError:
         return True
 

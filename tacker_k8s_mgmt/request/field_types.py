@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, Strict
 
-from tacker_k8s_mgmt.model import networks, redaction
+from tacker_k8s_mgmt.model import networks, redaction, urls
 
 LONGEST_NAME = 255
 # Linux's PATH_MAX, less what we put below a directory.
@@ -213,7 +212,7 @@ def _proxy_url(value: SecretStr) -> SecretStr:
     text = _plain(value.get_secret_value())
     problem = "must be an http:// or https:// URL with a host"
     try:
-        parts = urlsplit(text)
+        parts = urls.parts(text, any_port=True)
     except ValueError:
         raise ValueError(problem) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:

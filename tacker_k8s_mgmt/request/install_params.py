@@ -5,7 +5,7 @@ Aliases are the names of the specification's attribute table and of the kubeadm 
 user guide. The docstring of each field is its text in the user documentation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -193,10 +193,13 @@ class InstallParams(Structure):
         """All secret texts of the parameters, for redaction.
 
         A password that is also a user name is left out: stars in the user name's place
-        would reveal that the two are the same. Each line of a private key is a secret;
-        the content of a key file is not known here.
+        would reveal that the two are the same. A user name that looks like a token is
+        no name. Each line of a private key is a secret; the content of a key file is
+        not known here. Texts that are no secrets may have URLs with logins.
         """
         texts = set(redaction.in_variables(self.kubespray_vars))
+        texts.update(redaction.in_urls(self.model_dump()))
+        texts.update(self._tokens())
         texts.update(secret.get_secret_value() for secret in self.resolved)
 
         def note(place: Place, secret: str) -> str:
@@ -204,8 +207,17 @@ class InstallParams(Structure):
             return secret
 
         secret_fields.changed(InstallParams, self, note)
-        texts.difference_update(account.username for account in self.accounts())
+        names = {account.username for account in self.accounts()}
+        texts -= {name for name in names if not redaction.is_token(name)}
         return tuple(sorted(texts))
+
+    def _tokens(self) -> Iterator[str]:
+        """User names that registries and OpenStack take for tokens."""
+        openstack = self.cluster.openstack
+        holders = (*self.cluster.registries, *self.private_registries)
+        names = [holder.username for holder in holders]
+        names += [openstack.username] if openstack else []
+        return (name for name in names if name and redaction.is_token(name))
 
     def _machine_accounts(self) -> Mapping[Role, Account]:
         accounts = {

@@ -104,7 +104,8 @@ class Reading:
         """
         name = self.dotted(*(str(part) for part in error["loc"]))
         if error["type"] == "value_error":
-            return f"{name}: {error['ctx']['error']}"
+            reason = error["ctx"]["error"]
+            return f"{name}: {reason if _is_ours(reason) else 'is not valid'}"
         if error["type"] == "literal_error":
             return f"{name}: must be {error['ctx']['expected']}"
         text = _SENTENCES.get(error["type"], f"is not valid ({error['type']})")
@@ -112,6 +113,15 @@ class Reading:
         if error["type"] == "missing" and reason:
             text = f"{text}; {reason}"
         return f"{name}: {text}"
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether a module of this driver raised it; errors of others quote the value."""
+    place = error.__traceback__
+    while place and place.tb_next:
+        place = place.tb_next
+    module = place.tb_frame.f_globals.get("__name__", "") if place else ""
+    return str(module).partition(".")[0] == __name__.partition(".")[0]
 
 
 def camel(name: str) -> str:

@@ -7,11 +7,11 @@ template. No error text repeats a value.
 
 import re
 from typing import Annotated, Any, Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, SecretStr
 
-from tacker_k8s_mgmt.model import networks
+from tacker_k8s_mgmt.model import networks, urls
 from tacker_k8s_mgmt.model.node_settings import KEY, NAME
 from tacker_k8s_mgmt.request.field_types import (
     NO_TEMPLATE,
@@ -77,11 +77,10 @@ def _parts(value: str) -> SplitResult:
     problem = "must be an http:// or https:// URL with a host"
     _text(value)
     try:
-        parts = urlsplit(value)
-        port = parts.port
+        parts = urls.parts(value)
     except ValueError:
         raise ValueError(problem) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
         raise ValueError(problem)
     if re.search(r"[\s{}?#\"'\\]", value):
         raise ValueError("must have blanks, quotes and { } ? # \\ percent-encoded")

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.request import (
     applications,
     blanks,
@@ -243,7 +244,9 @@ def _checked(
         ],
     )
     if params is None or problems or opened.lost:
-        raise ParamError([*opened.lost, *problems], elsewhere=not problems)
+        # Names of attributes and of variables are repeated, also where they are none.
+        texts = map(redaction.without_login, (*opened.lost, *problems))
+        raise ParamError(list(texts), elsewhere=not problems)
     update: dict[str, Any] = {"operators_server": True} if is_operators else {}
     if opened.uses:
         update |= {"references": tuple(opened.uses), "resolved": tuple(opened.secrets)}

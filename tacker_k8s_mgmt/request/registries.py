@@ -3,11 +3,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from cryptography import x509
 from pydantic import SecretStr
 
+from tacker_k8s_mgmt.model import urls
 from tacker_k8s_mgmt.request import field_types, option_types
 from tacker_k8s_mgmt.request.key_aliases import Structure
 
@@ -139,7 +139,7 @@ def variables(registries: Sequence[Registry], engine: str) -> dict[str, Any]:
         return _for_docker(registries)
     logins = [
         {
-            "registry": urlsplit(url).netloc,
+            "registry": urls.parts(url).netloc,
             "username": registry.username,
             "password": registry.password.get_secret_value(),
         }
@@ -195,7 +195,7 @@ def _for_docker(registries: Sequence[Registry]) -> dict[str, Any]:
             url for r in registries if r.prefix == _DOCKER_HUB for url in r.mirrors
         ),
         "docker_insecure_registries": (
-            urlsplit(url).netloc
+            urls.parts(url).netloc
             for r in registries
             for url in r.hosts
             if r.skip_tls_verify or url.startswith("http://")

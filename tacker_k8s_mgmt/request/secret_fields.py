@@ -8,7 +8,7 @@ are marked as :data:`OPEN` only references are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -25,7 +25,7 @@ _SHOWN = SecretForm(masked=redaction.without_secret)
 #: values of a chart name Secrets and their keys.
 OPEN = "no secrets but references"
 #: Deeper nested variables are of no use to Ansible.
-_DEEPEST = 60
+DEEPEST = 60
 
 
 @dataclass(frozen=True)
@@ -147,11 +147,14 @@ class _Visitor:
     def _variables(self, value: Any, here: Location, *, secret: bool = False) -> Any:
         """Free-form variables; *secret* if a name around them looks like a secret's."""
         place = Place(here, SECRET if secret else _SHOWN, is_variable=True)
-        if is_reference(value, named_secret=secret) or len(here) > _DEEPEST:
+        if is_reference(value, named_secret=secret) or len(here) > DEEPEST:
             return self.change(place, value)
         if isinstance(value, Mapping | list) and secret and self.whole:
             return self.change(place, value)
         if isinstance(value, Mapping):
+            if any(redaction.shows_secret(str(name)) for name in value):
+                # A name cannot be replaced alone.
+                return self.change(replace(place, form=SECRET), value)
             return {
                 name: self._variables(
                     inner,

@@ -14,11 +14,11 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from pydantic import SecretStr
 
+from tacker_k8s_mgmt.model import urls
 from tacker_k8s_mgmt.request import field_types, key_aliases, secret_fields
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading, Structure
 from tacker_k8s_mgmt.request.secret_fields import Place
@@ -107,7 +107,7 @@ def read(model: type[Structure], reading: Reading) -> None:
         try:
             if not place.is_variable or secret_fields.is_reference(value):
                 return _parsed(value) if isinstance(value, Mapping) else value
-            if isinstance(value, Mapping | list):
+            if len(place.location) > secret_fields.DEEPEST:
                 raise ValueError("is nested too deeply")
             return value
         except ValueError as error:
@@ -252,7 +252,7 @@ def _secret_url(url: str) -> str:
         "https://barbican.example.org/v1/secrets/<id>"
     )
     try:
-        parts = urlsplit(url)
+        parts = urls.parts(url)
         path, _, secret_id = parts.path.rstrip("/").rpartition("/")
         UUID(secret_id)
     except ValueError:

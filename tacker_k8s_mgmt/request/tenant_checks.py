@@ -11,6 +11,7 @@ from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.network_plugins import Plugin
 from tacker_k8s_mgmt.request import field_types
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
+from tacker_k8s_mgmt.request.tenants import NAME
 
 _TENANTS = "tenants"
 _PLUGIN = ("cluster", "network", "plugin")
@@ -130,7 +131,10 @@ def _exceptions(reading: Reading, place: Location, names: list[Any]) -> Iterator
         for other in others if isinstance(others, list) else ():
             if other not in names:
                 shown = reading.dotted(*here, "tenants")
-                yield f"{shown}: there is no such tenant as {str(other)[:48]}"
+                # A name is repeated; anything else may be a misplaced secret.
+                is_name = isinstance(other, str) and NAME.fullmatch(other)
+                named = f" as {other}" if is_name else ""
+                yield f"{shown}: there is no such tenant{named}"
         if isinstance(one, Mapping) and not any(
             one.get(peers) for peers in ("tenants", "namespaces", "networks")
         ):

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, Strict
 from tacker_k8s_mgmt.request import field_types
 from tacker_k8s_mgmt.request.key_aliases import Structure
 
-# RFC 1123's label, as names of namespaces are; the names that follow from it need room.
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
+#: RFC 1123's label, as names of namespaces are; the names that follow need room.
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
 _RESERVED = re.compile(r"default|kube-.*|tacker-k8s-mgmt-.*")
 # k8s.io/apimachinery/pkg/api/resource: a quantity that is not negative.
 _QUANTITY = re.compile(
@@ -23,7 +23,7 @@ _WORD = re.compile(r"[a-zA-Z0-9*](?:[a-zA-Z0-9./*-]{0,250}[a-zA-Z0-9*])?")
 
 
 def _tenant(value: str) -> str:
-    if not _NAME.fullmatch(value):
+    if not NAME.fullmatch(value):
         raise ValueError(
             "must be the name of a namespace: 1 to 48 lower-case letters, digits and "
             "'-', with a letter or digit at both ends"

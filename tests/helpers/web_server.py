@@ -29,7 +29,7 @@ class Files(http.server.BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", to)
             self.end_headers()
-        elif url.path == "/chart.tgz":
+        elif url.path in ("/chart.tgz", "/chart{1,2}[1-3].tgz"):
             self.send_response(200)
             self.send_header("Content-Length", str(len(CHART)))
             self.end_headers()
@@ -39,6 +39,12 @@ class Files(http.server.BaseHTTPRequestHandler):
             self.send_response(200)
             self.end_headers()
             self.wfile.write(bytes(100))
+        elif url.path == "/large.tgz":
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(64):
+                    self.wfile.write(bytes(1024 * 1024))
         else:
             self.send_error(404)
 

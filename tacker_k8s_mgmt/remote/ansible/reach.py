@@ -2,12 +2,11 @@
 """What the Ansible server reaches before there are VMs: their gateway, and mirrors."""
 
 import json
-import urllib.parse
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import redaction
+from tacker_k8s_mgmt.model import redaction, urls
 from tacker_k8s_mgmt.remote.ssh.channel import Result
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -123,19 +122,20 @@ def _config(params: InstallParams, target: Target) -> Iterator[str]:
     """Lines of a curl configuration."""
     yield "silent"
     yield "show-error"
+    yield "globoff"
     yield f"url = {_quoted(target.url)}"
     yield 'output = "/dev/null"'
     yield 'write-out = "%{http_code}"'
     yield f"max-time = {_ANSWER}"
     if not target.verifies:
         yield "insecure"
-    parts = urllib.parse.urlsplit(target.url)
+    parts = urls.parts(target.url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     for name, address in target.known_as:
         host = f"[{address}]" if ":" in address else address
         yield f"resolve = {_quoted(f'{name}:{port}:{host}')}"
     proxy = params.proxy
-    secure = urllib.parse.urlsplit(target.url).scheme == "https"
+    secure = target.url.lower().startswith("https:")
     chosen = proxy and (proxy.https_proxy if secure else proxy.http_proxy)
     if proxy and chosen:
         yield f"proxy = {_quoted(chosen.get_secret_value())}"

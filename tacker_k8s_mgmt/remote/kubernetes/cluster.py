@@ -5,12 +5,11 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import yaml
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import kubernetes_yaml
+from tacker_k8s_mgmt.model import kubernetes_yaml, urls
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject, PersonAccess
 from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
@@ -208,7 +207,7 @@ class KubeControl:
             leaving = [
                 cluster
                 for cluster in clusters
-                if one_spelling(urlsplit(cluster["server"]).hostname or "")
+                if one_spelling(urls.host_of(cluster["server"]))
                 == one_spelling(address)
             ]
         except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError):

@@ -10,11 +10,10 @@ file records are asked, and at last the file itself is the list.
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.node_files import ETCD_ENV
-from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.model import json_text, urls
 from tacker_k8s_mgmt.model.nodes import one_spelling
 from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import NOT_UNDERSTOOD
@@ -163,7 +162,7 @@ def _endpoint(listed: _Listed) -> str:
 
 
 def _address(url: str) -> str:
-    return one_spelling(urlsplit(url).hostname or "")
+    return one_spelling(urls.host_of(url))
 
 
 def _member(

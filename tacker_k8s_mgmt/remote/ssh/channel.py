@@ -6,6 +6,7 @@ up to a cap, because it is parsed; of standard error the end is kept, to be show
 channel is a Protocol, so that paramiko stays in :mod:`.session` and :mod:`.login`.
 """
 
+import re
 import threading
 import time
 from dataclasses import dataclass, field
@@ -84,7 +85,7 @@ def exchange(channel: Channel, stdin: bytes, limit: float) -> Result:
     return Result(
         channel.recv_exit_status(),
         state.stdout.decode(errors="replace"),
-        state.stderr.decode(errors="replace"),
+        state.end_of_stderr().decode(errors="replace"),
     )
 
 
@@ -102,6 +103,7 @@ class _Exchange:
         self._pending = stdin
         self._moved = time.monotonic()
         self._ended = False
+        self._stderr_is_cut = False
         self.stdout = bytearray()
         self.stderr = bytearray()
         if not stdin:
@@ -117,6 +119,7 @@ class _Exchange:
             moved = True
         if self._channel.recv_stderr_ready():
             self.stderr += self._channel.recv_stderr(_CHUNK)
+            self._stderr_is_cut |= len(self.stderr) > STDERR_KEPT
             del self.stderr[:-STDERR_KEPT]
             moved = True
         if self._pending and self._channel.send_ready():
@@ -125,6 +128,16 @@ class _Exchange:
         if moved:
             self._moved = time.monotonic()
         return moved
+
+    def end_of_stderr(self) -> bytes:
+        """What is kept of standard error, from the beginning of a word.
+
+        In a part of a word, nobody would recognise a secret later.
+        """
+        if not self._stderr_is_cut:
+            return bytes(self.stderr)
+        words = re.split(rb"\s", self.stderr, maxsplit=1)
+        return words[1] if len(words) > 1 else b"..."
 
     def over(self) -> bool:
         """Return whether the command has ended and its output was read."""

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+import base64
 import json
+import time
 from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.model.redaction import SHORTEST, Redactor
 
 AWKWARD = "p@ss/w\"ö r'd%+\\n"
@@ -23,10 +26,62 @@ AWKWARD = "p@ss/w\"ö r'd%+\\n"
         pytest.param(json.dumps(AWKWARD, ensure_ascii=False)[1:-1], id="in-utf-8-json"),
         pytest.param(repr(AWKWARD)[1:-1], id="in-a-python-repr"),
         pytest.param(AWKWARD.replace("'", "'\"'\"'"), id="in-a-shell-command"),
+        pytest.param(AWKWARD.replace("'", "'\\''"), id="in-a-shells-trace"),
+        pytest.param(AWKWARD.replace("'", "''"), id="in-yaml"),
+        pytest.param(json.dumps(json.dumps(AWKWARD))[3:-3], id="in-json-in-json"),
+        pytest.param(base64.b64encode(AWKWARD.encode()).decode()[:22], id="in-base64"),
     ],
 )
 def test_a_secret_is_starred_in_every_form(form):
     assert Redactor([AWKWARD])(f"before {form} after") == "before *** after"
+
+
+@pytest.mark.parametrize(
+    ("url", "secrets"),
+    [
+        ("http://u:p@ssword@proxy:3128", {"p@ssword", "ssword"}),
+        ("http://u:p%40ssword@proxy", {"p%40ssword", "p@ssword", "ssword"}),
+        ("https://user:pass/word@host", {"pass/word", "pass", "word"}),
+        ("https://user:pass@host:word", {"pass@host:word", "pass", "word"}),
+        ("https://token@host/x", {"token"}),
+        ("https://token:@host/x", {"token"}),
+        ("https://ghp_0123456789abcdef:x-oauth@h", {"ghp_0123456789abcdef", "x-oauth"}),
+        ("https://host/x?a=1&sig=abcdef&X-Amz-Security-Token=xyz1", {"abcdef", "xyz1"}),
+        ("https://u:password@h\u2100st and http://[u:other@x", {"password", "other"}),
+    ],
+)
+def test_secrets_in_urls(url, secrets):
+    assert secrets <= set(redaction.in_url(url))
+    assert not [one for one in secrets if one in redaction.without_login(url)]
+    assert "user" not in redaction.in_url(url)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://host:6443/path?page=2",
+        "http://registry:5000/x@sha256:abcdef",
+        "https://[fd00::1]:6443",
+        "https://{{ host }}:{{ port }}/x",
+        "git@example.org:x/y",
+        "https://example.org/x/@v/list",
+    ],
+)
+def test_what_has_no_secret_stays(text):
+    assert not list(redaction.in_url(text))
+    assert redaction.without_login(text) == text
+
+
+def test_a_megabyte_with_the_lines_of_a_key_takes_no_time():
+    lines = [base64.b64encode(bytes([n]) * 48).decode() for n in range(50)]
+    text = f"{lines[7]} " + "TASK [x] ok: AZaz+/0 " * 50_000
+    began = time.process_time()
+    assert Redactor(lines)(text).startswith("*** TASK")
+    assert time.process_time() - began < 5
+
+
+def test_lines_of_a_secret_file_are_secrets():
+    assert Redactor(["first line\nx\nlast line"])("x: last line") == "x: ***"
 
 
 def test_the_longer_of_two_overlapping_secrets_wins():

@@ -168,7 +168,7 @@ class TestSecrets:
         )
         assert set(made.secrets()) == {
             *("ans-s3cret", "cp-s3cret", "worker-s3cret", "lb-s3cret"),
-            *("pa%24s", "pa$s", "reg-pw", "app-pw", "deep-pw"),
+            *("pa%24s", "pa$s", "reg-pw", "app-pw", "deep-pw", "5"),
         }
 
     def test_a_password_that_is_a_user_name_is_shown_anyway(self):

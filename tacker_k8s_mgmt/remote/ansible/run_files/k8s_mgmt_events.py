@@ -272,4 +272,11 @@ def shortened(text, limit):
     if len(text) <= limit:
         return text
     half = limit // 2 - 3
-    return text[:half] + " ... " + text[-half:]
+    return whole_words(text[:half], -1) + " ... " + whole_words(text[-half:], 0)
+
+
+def whole_words(text, cut):
+    """Drop the word at the cut: a part of a secret would not be recognised later."""
+    words = text.split(" ")
+    del words[cut]
+    return " ".join(words) or text[:0]

@@ -110,6 +110,13 @@ class Server:
         return [json.loads(line) for line in self.history.read_text().splitlines()]
 
 
+def test_a_message_is_cut_between_words(plugin):
+    text = "".join(f"word{n} " for n in range(100)).strip()
+    parts = plugin.shortened(text, 60).split(" ... ")
+    assert set(" ".join(parts).split()) < set(text.split())
+    assert plugin.shortened("x" * 61, 60) == " ... "
+
+
 def test_later_runs_know_the_former_ones(server):
     assert server.run(10, 20, 30).former is None
     former = server.run(10, 40, 30).former

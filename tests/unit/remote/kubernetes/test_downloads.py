@@ -5,9 +5,12 @@ import base64
 import hashlib
 import re
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
+import tacker_k8s_mgmt
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.kubernetes import downloads
 from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
@@ -63,7 +66,27 @@ class TestTrusted:
 
     def test_another_file_is_refused(self, session, server):
         text = refusal(session, f"https://{server}/chart.tgz", digest="0" * 64)
-        assert f"its SHA-256 is {DIGEST}, not {'0' * 64}" in text
+        assert f"its SHA-256 is not {'0' * 64}" in text
+        # That of an answer from inside is not for the request to know.
+        assert DIGEST not in text
+
+    def test_brackets_and_braces_are_one_url(self, session, server):
+        url = f"https://{server}/chart{{1,2}}[1-3].tgz"
+        assert downloads.fetch(session, url, DIGEST, {}) == CHART
+
+    def test_no_more_is_written_than_the_limit(
+        self, session, server, sshd, monkeypatch, api_certificate, tmp_path
+    ):
+        # As a curl does that watches no size without a length.
+        sshd.program(
+            "curl",
+            f"grep -v max-filesize | {CURL} --cacert {api_certificate[0]} "
+            f'"$@"; code=$?; stat -c %s "$4" >{tmp_path}/written; exit $code',
+        )
+        monkeypatch.setattr(downloads, "LARGEST", 1024 * 1024)
+        text = refusal(session, f"https://{server}/large.tgz")
+        assert "it has more than 1048576 bytes" in text
+        assert int((tmp_path / "written").read_text()) == 1024 * 1024 + 512
 
     def test_file_that_is_not_there(self, session, server):
         assert "404" in refusal(session, f"https://{server}/other.tgz")
@@ -125,6 +148,34 @@ class TestTrusted:
         before = sorted(sshd.home.rglob("*"))
         downloads.fetch(session, f"https://{server}/chart.tgz", DIGEST, {})
         assert sorted(sshd.home.rglob("*")) == before
+
+
+@pytest.mark.parametrize("shell", [["sh"], ["bash", "--posix"], ["dash"]], ids=str)
+def test_shells_count_the_limit_in_the_same_blocks(shell, tmp_path):
+    if not shutil.which(shell[0]):
+        pytest.skip(f"no {shell[0]}")
+    # The command after "exec" is curl; here it is one that writes on.
+    script = downloads._LIMITED.replace("curl --config - --output", "cp /dev/zero")
+    done = subprocess.run(
+        [*shell, "-c", script, "sh", "4", str(tmp_path / "file")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "File too large" in done.stderr
+    assert (tmp_path / "file").stat().st_size == 4 * 512
+
+
+def test_every_curl_takes_its_url_as_it_is():
+    root = Path(tacker_k8s_mgmt.__file__).parent
+    users = [
+        path
+        for path in root.rglob("*.py")
+        if re.search(r"curl\b.*--config", path.read_text())
+    ]
+    assert {path.name for path in users} >= {"downloads.py", "reach.py"}
+    assert not [path for path in users if "globoff" not in path.read_text()]
 
 
 def test_server_without_a_certificate_of_an_authority(session, server):
