@@ -36,6 +36,8 @@ rbac.authorization.k8s.io v1 ClusterRole clusterroles 0 - -
 rbac.authorization.k8s.io v1 ClusterRoleBinding clusterrolebindings 0 - -
 rbac.authorization.k8s.io v1 Role roles 1 - -
 rbac.authorization.k8s.io v1 RoleBinding rolebindings 1 - -
+admissionregistration.k8s.io v1 ValidatingAdmissionPolicy validatingadmissionpolicies 0 - status
+admissionregistration.k8s.io v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings 0 - -
 storage.k8s.io v1 StorageClass storageclasses 0 sc -
 storage.k8s.io v1 VolumeAttachment volumeattachments 0 - status
 coordination.k8s.io v1 Lease leases 1 - -
@@ -127,6 +129,10 @@ JOBS = RESOURCES["batch", "jobs"]
 BUDGETS = RESOURCES["policy", "poddisruptionbudgets"]
 DEFINITIONS = RESOURCES["apiextensions.k8s.io", "customresourcedefinitions"]
 LEASES = RESOURCES["coordination.k8s.io", "leases"]
+POLICIES = RESOURCES["admissionregistration.k8s.io", "validatingadmissionpolicies"]
+POLICY_BINDINGS = RESOURCES[
+    "admissionregistration.k8s.io", "validatingadmissionpolicybindings"
+]
 CLUSTER_ROLES = RESOURCES["rbac.authorization.k8s.io", "clusterroles"]
 CLUSTER_ROLE_BINDINGS = RESOURCES["rbac.authorization.k8s.io", "clusterrolebindings"]
 ROLES = RESOURCES["rbac.authorization.k8s.io", "roles"]

@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from . import errors
+from . import errors, policies
 from .admission import SERVICE_NETWORK, fill_defaults, with_template_generation
 from .objects import (
     Obj,
@@ -25,6 +25,8 @@ from .resources import (
     NAMESPACES,
     NODES,
     PODS,
+    POLICIES,
+    POLICY_BINDINGS,
     RESOURCES,
     Key,
     Resource,
@@ -155,7 +157,17 @@ class Store:
         fill_defaults(resource.plural, obj, self.service_network)
         if "spec" in obj and resource is not NODES:
             metadata["generation"] = 1
+        self._check_policies(resource, obj)
         return obj if dry_run else self._put("ADDED", resource, obj)
+
+    def _check_policies(
+        self, resource: Resource, obj: Obj, old: Obj | None = None
+    ) -> None:
+        bindings = self.all(POLICY_BINDINGS)
+        if bindings and resource not in (POLICIES, POLICY_BINDINGS):
+            where = namespace_of(obj)
+            namespace = self.find(NAMESPACES, None, where) if where else None
+            policies.check(self.all(POLICIES), bindings, resource, namespace, obj, old)
 
     @staticmethod
     def _check_namespace(resource: Resource, namespace: Obj, name: str) -> None:
@@ -207,6 +219,8 @@ class Store:
             fill_defaults(resource.plural, new, self.service_network)
         if resource is DAEMON_SETS:
             new = with_template_generation(old, new)
+        if not subresource:
+            self._check_policies(resource, new, old)
         if new == old or dry_run:
             return new
         return self._put_update(resource, old, new)

@@ -207,11 +207,9 @@ class App(cliff.app.App):
         for name, command in listed.items():
             lines.append(f"  {name:<{width}}  {_line(command)}")
             examples += [f"  {line}" for line in getattr(command, "examples", ())[:1]]
-        print("\n".join(lines), end="\n\n", file=file)
-        print(
-            "\n".join(["examples:", *examples]) if group else _EXAMPLES.rstrip(),
-            file=file,
-        )
+        common.show("\n".join(lines), "\n\n", file)
+        shown = "\n".join(["examples:", *examples]) if group else _EXAMPLES.rstrip()
+        common.show(shown, file=file)
 
     def _listed(self, group: str) -> Iterator[tuple[str, Any]]:
         for name, point in sorted(self.command_manager):

@@ -3,7 +3,7 @@
 
 import sys
 
-from tacker_k8s_mgmt.cli.common import UsageError, is_text
+from tacker_k8s_mgmt.cli.common import UsageError, complain, is_text
 from tacker_k8s_mgmt.cloud.questions import Question
 
 _NO_TEXT = "It is no text in UTF-8."
@@ -21,12 +21,12 @@ def on_terminal(question: Question) -> str:
     default = f"[{question.default}]" if question.default else ""
     numbered = {str(n): text for n, text in enumerate(question.choices, 1)}
     # Prompts are no output: that may be the request.
-    print(*lines, sep="\n", file=sys.stderr)
+    complain("\n".join(lines))
     while True:
-        print(f"{default}> ", end="", file=sys.stderr, flush=True)
+        complain(f"{default}> ", end="")
         line = sys.stdin.readline()
         if not line:
-            print(file=sys.stderr)
+            complain("")
             raise UsageError(
                 f"The input ended at the question for --{question.option}. Nothing was "
                 "written; --yes takes the defaults."
@@ -36,7 +36,7 @@ def on_terminal(question: Question) -> str:
         why = question.problem(answer) if is_text(answer) else _NO_TEXT
         if not why:
             return answer or question.default
-        print(why, file=sys.stderr)
+        complain(why)
 
 
 def default(question: Question) -> str:

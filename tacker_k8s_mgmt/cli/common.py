@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tacker_k8s_mgmt import files
 from tacker_k8s_mgmt.plain_text import printable
@@ -76,16 +77,21 @@ def is_text(word: str) -> bool:
     return True
 
 
-def show(text: str) -> None:
-    """Print a line in which names and texts of others may be."""
-    print(printable(text))
+def show(text: str, end: str = "\n", file: Any = None) -> None:
+    """Print a text, in which names and texts of others may be.
+
+    No command prints otherwise, but by the tables of :mod:`.render.console`.
+
+    :param file: standard output by default.
+    """
+    print(printable(text), end=end, file=file, flush=not end)
 
 
-def complain(text: str) -> None:
-    """Print an error, apart from the output."""
+def complain(text: str, end: str = "\n") -> None:
+    """Print an error or a question, apart from the output."""
     # With standard error on a full disk, too, the exit code is left.
     with contextlib.suppress(OSError):
-        print(printable(text), file=sys.stderr)
+        show(text, end, sys.stderr)
 
 
 def is_lost(error: Exception) -> bool:

@@ -151,6 +151,9 @@ class _Site:
             self.record.vim = spec
         return ""
 
+    def serves(self, version: str, kind: str) -> bool:
+        return True
+
     def present(self, objects: Sequence[Object]) -> Sequence[Object]:
         """All of them, so that there is nothing to make; Secrets have a token."""
         text = base64.b64encode(b"unknown").decode()

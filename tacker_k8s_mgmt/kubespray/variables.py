@@ -29,6 +29,12 @@ _IMAGE_DEFAULTS = {
 _NAMED = re.compile(r"\{\{ *(\w+) *\}\}")
 _NESTED = 5  # variables that name each other
 _LONGEST_NAME = 255  # characters of a repository
+_ADMISSION_PLUGINS = "kube_apiserver_enable_admission_plugins"
+# From Kubernetes 1.30 on a policy of each tenant's namespace is in its place.
+_NO_EXTERNAL_IPS = (
+    "{{ ['DenyServiceExternalIPs'] "
+    "if (kube_version | string).lstrip('v') is version('1.30', '<') else [] }}"
+)
 _BETWEEN_URLS = re.compile(r"[\s\"]+")
 
 
@@ -82,6 +88,8 @@ def build(
         )
         variables.update(_proxy(params.proxy, map(str, own)))
     variables |= _options(params, nic_mtus)
+    if params.tenants:
+        variables[_ADMISSION_PLUGINS] = _NO_EXTERNAL_IPS
     if params.kubespray_vars.get("kube_external_ca_mode"):
         # kubespray refuses both: nodes cannot renew certificates of an external CA.
         variables.pop("auto_renew_certificates", None)

@@ -19,6 +19,8 @@ class ManifestsReader(Protocol):
         self, kind: str, namespace: str = "", selector: str = ""
     ) -> Sequence[Object]: ...
 
+    def serves(self, version: str, kind: str) -> bool: ...
+
 
 class Manifests(ManifestsReader, Protocol):
     """Objects in the cluster that belong to an owner."""

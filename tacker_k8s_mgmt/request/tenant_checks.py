@@ -15,6 +15,8 @@ from tacker_k8s_mgmt.request.tenants import NAME
 
 _TENANTS = "tenants"
 _PLUGIN = ("cluster", "network", "plugin")
+_ADMISSION = ("kubespray_vars", "kube_apiserver_enable_admission_plugins")
+_NO_EXTERNAL_IPS = "DenyServiceExternalIPs"
 _OPEN = "isolated: false gives a tenant without isolation"
 
 
@@ -40,7 +42,13 @@ def problems(reading: Reading) -> Iterator[str]:
 
 def warnings(reading: Reading) -> Iterator[str]:
     """Sentences about what is not as safe as it may look."""
-    plugin = _plugin(reading)
+    plugin, chosen = _plugin(reading), reading.get(*_ADMISSION)
+    if chosen is not None and _NO_EXTERNAL_IPS not in str(chosen) and _places(reading):
+        yield (
+            f"{reading.dotted(*_ADMISSION)}: up to Kubernetes 1.29, only the plugin "
+            f"{_NO_EXTERNAL_IPS} keeps Services of tenants from taking over addresses "
+            "by externalIPs (CVE-2020-8554)"
+        )
     for place in _places(reading):
         if _is_isolated(reading, place) and plugin and plugin.policies is None:
             yield (

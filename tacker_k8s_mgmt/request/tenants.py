@@ -18,7 +18,9 @@ _QUANTITY = re.compile(
 )
 _RESOURCE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9./-]{0,250}[A-Za-z0-9])?")
 _CLASS = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,200}[a-z0-9])?")
-_PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+# It becomes the name of a group. Without a colon it is none of Kubernetes' own, such as
+# system:authenticated, and none with the prefix of another authentication.
+_PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _WORD = re.compile(r"[a-zA-Z0-9*](?:[a-zA-Z0-9./*-]{0,250}[a-zA-Z0-9*])?")
 
 

@@ -37,7 +37,7 @@ what they mean where the usual ones do not fit. ``get_parser`` adds options::
 
         def find(self, parsed_args: argparse.Namespace) -> Outcome:
             thing = find(parsed_args.name)
-            return Outcome({"name": thing.name}, lambda: print(thing.name))
+            return Outcome({"name": thing.name}, lambda: common.show(thing.name))
 
 Errors are exceptions: ``UsageError`` and unreadable input end with exit code 2, the
 errors of :mod:`tacker_k8s_mgmt.errors` and ``OSError`` with 1; their texts are printed.

@@ -109,10 +109,10 @@ class ClusterKubeconfig(Command):
         name = instance.name or instance.vnf_id
         text = kubeconfig.text(name, args.user, url, access)
         if is_printed:
-            print(text, end="")
+            common.show(text, end="")
             return
         common.write_new(path, text, force=args.force)
-        print(f"{path}: {url} as {access.account}, until {access.expires}")
+        common.show(f"{path}: {url} as {access.account}, until {access.expires}")
 
 
 def _own_name() -> str:

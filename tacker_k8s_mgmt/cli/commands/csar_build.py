@@ -118,9 +118,9 @@ class CsarBuild(Report):
 
 
 def _show(built: Built) -> None:
-    print(f"{built.path}: {len(built.files)} files, SHA-256 {built.sha256}")
+    common.show(f"{built.path}: {len(built.files)} files, SHA-256 {built.sha256}")
     for name in built.replaced:
-        print(f"replaced by this driver's: {name}")
+        common.show(f"replaced by this driver's: {name}")
 
 
 def _add_defaults(parser: argparse.ArgumentParser) -> None:

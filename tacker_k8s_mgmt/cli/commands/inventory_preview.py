@@ -130,9 +130,9 @@ def _print_files(
     place = f"{request_params.ansible.directory} on {request_params.ansible.host}"
     for name, text in texts.items():
         if directory:
-            print(f"{name}: in {directory}, for {place}")
+            common.show(f"{name}: in {directory}, for {place}")
         else:
-            print(f"==> {name} in {place}\n{text}")
+            common.show(f"==> {name} in {place}\n{text}")
 
 
 def _rehearsed(
@@ -174,7 +174,7 @@ def _write(directory: Path, texts: Mapping[str, str], *, force: bool) -> None:
 
 def _say(lines: Sequence[str]) -> None:
     for line in lines:
-        print(line)
+        common.show(line)
 
 
 def _document(

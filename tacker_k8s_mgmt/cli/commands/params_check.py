@@ -70,7 +70,7 @@ class _Entry:
 def _summarise(entries: Sequence[_Entry], expansion: Expansion | None) -> None:
     if expansion:
         common.show(f"\nprofile {expansion.profile.name}: {expansion.profile.source}")
-    print("\nUnderstood as:")
+    common.show("\nUnderstood as:")
     width = max(len(entry.name) for entry in entries)
     for entry in entries:
         value, note = entry.value, ""

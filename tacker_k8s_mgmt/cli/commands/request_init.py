@@ -129,7 +129,7 @@ class RequestInit(Command):
             body = dict(passwords.completed(request.read(body, package.api)).body)
         text = json.dumps(body, indent=2, ensure_ascii=False) + "\n"
         if args.output == STDOUT:
-            print(text, end="")
+            common.show(text, end="")
             return common.OK
         common.write_new(Path(args.output), text, force=args.force)
         cloud = None if args.offline else self.cloud_name(args)
@@ -215,9 +215,11 @@ def _report(
         for value in values
         for place, text in blanks.places(dict([_split(value)]))
     ]
-    print(f"{args.output}: {len(problems) or 'nothing'} left to correct or fill in")
+    common.show(
+        f"{args.output}: {len(problems) or 'nothing'} left to correct or fill in"
+    )
     for problem in problems:
-        print(f"  {problem}")
+        common.show(f"  {problem}")
     csar = str(args.package or f"{package.flavour.id}.zip")
     named = ["--os-cloud", cloud] if cloud else []
     tacker = ["openstack", *named]
@@ -246,9 +248,9 @@ def _report(
         for option, values in site.build.items():
             built += [word for value in values for word in (option, value)]
         lines.insert(0, built)
-    print("next:")
+    common.show("next:")
     for line in lines:
-        print(f"  {shlex.join(line)}")
+        common.show(f"  {shlex.join(line)}")
 
 
 def _split(value: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 
 import argparse
 
-from tacker_k8s_mgmt.cli import conductor, recorded
+from tacker_k8s_mgmt.cli import common, conductor, recorded
 from tacker_k8s_mgmt.cli.base import Command
 
 
@@ -41,6 +41,6 @@ class RunsMetrics(Command):
         args = parsed_args
         conductor.complete(args, "state_path", "metrics_directory")
         if args.print or not args.metrics_directory:
-            print(textfile.text(args.state_path), end="")
+            common.show(textfile.text(args.state_path), end="")
         else:
-            print(textfile.write(args.state_path, args.metrics_directory))
+            common.show(textfile.write(args.state_path, args.metrics_directory))

@@ -63,4 +63,4 @@ class RunsPages(Command):
         for name, page in pages.items():
             common.write_new(args.directory / name, page, force=args.force)
         count = len(timelines)
-        print(f"{args.directory / html.INDEX}: {count} VNF instance(s)")
+        common.show(f"{args.directory / html.INDEX}: {count} VNF instance(s)")

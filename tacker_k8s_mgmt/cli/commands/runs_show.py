@@ -87,4 +87,4 @@ def _write_page(
     timeline = Timeline(records)
     text = html.render(vnf_id, timeline, time.time())
     common.write_new(args.html, text, force=args.force)
-    print(f"{args.html}: {len(timeline.operations)} hooks")
+    common.show(f"{args.html}: {len(timeline.operations)} hooks")

@@ -86,4 +86,4 @@ class TenantAccess(Command):
         document = {"vimConnectionInfo": {args.tenant: entry}}
         text = json.dumps(document, indent=2) + "\n"
         common.write_new(path, text, force=args.force)
-        print(f"{path}: {url}, namespace {args.tenant}")
+        common.show(f"{path}: {url}, namespace {args.tenant}")

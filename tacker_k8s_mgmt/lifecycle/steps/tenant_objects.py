@@ -17,6 +17,26 @@ OF_ALL = "tenants"
 _NAME = "tacker-k8s-mgmt-tenant"
 _RBAC = "rbac.authorization.k8s.io"
 _DNS = 53
+_ADMISSION = "admissionregistration.k8s.io/v1"
+#: Version and kind of the policies; Kubernetes has them from 1.30 on.
+POLICY = (_ADMISSION, "ValidatingAdmissionPolicy")
+# CEL. What a Service has from before stays: its finalizers are updates, too.
+_FOR_SERVICES = (
+    (
+        "!has(object.spec.externalIPs) || object.spec.externalIPs.all(ip, "
+        "oldObject != null && has(oldObject.spec.externalIPs) "
+        "&& ip in oldObject.spec.externalIPs)",
+        "a tenant's Services have no externalIPs: they take over what other pods of "
+        "the cluster send there (CVE-2020-8554)",
+    ),
+    (
+        "object.spec.type != 'ExternalName' || oldObject != null "
+        "&& oldObject.spec.type == 'ExternalName' "
+        "&& oldObject.spec.externalName == object.spec.externalName",
+        "a tenant's Services are not of the type ExternalName, which leads an ingress "
+        "controller out of the namespace",
+    ),
+)
 _READ = ("get", "list", "watch")
 _ALL = (*_READ, "create", "update", "patch", "delete", "deletecollection")
 
@@ -73,10 +93,14 @@ def token(tenant: str) -> Object:
     return {**secret, "type": "kubernetes.io/service-account-token"}
 
 
-def of(tenant: Tenant) -> tuple[Object, ...]:
-    """All objects of a tenant."""
+def of(tenant: Tenant, *, guarded: bool) -> tuple[Object, ...]:
+    """All objects of a tenant.
+
+    :param guarded: whether the API server has :data:`POLICY`.
+    """
     return (
         _namespace(tenant),
+        *(_guard(tenant) if guarded else ()),
         _object("v1", "ServiceAccount", tenant.name, ACCOUNTS),
         token(tenant.name),
         *_rights(tenant),
@@ -92,7 +116,7 @@ def unwanted(tenant: Tenant) -> tuple[Object, ...]:
         ("v1", "LimitRange"),
         ("networking.k8s.io/v1", "NetworkPolicy"),
     )
-    wanted = {one["kind"] for one in of(tenant)}
+    wanted = {one["kind"] for one in of(tenant, guarded=False)}
     return tuple(
         _object(api, kind, _NAME, tenant.name)
         for api, kind in kinds
@@ -114,6 +138,36 @@ def _namespace(tenant: Tenant) -> Object:
         f"pod-security.kubernetes.io/{mode}": tenant.pod_security for mode in modes
     }
     return namespace
+
+
+def _guard(tenant: Tenant) -> Iterator[Object]:
+    """What no Service of the namespace may be, whoever writes it."""
+    name = f"{_NAME}-{tenant.name}"
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["services"],
+        "scope": "*",
+    }
+    checks = [{"expression": cel, "message": text} for cel, text in _FOR_SERVICES]
+    own = {"matchLabels": {"kubernetes.io/metadata.name": tenant.name}}
+    yield {
+        **_object(*POLICY, name),
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": checks,
+        },
+    }
+    yield {
+        **_object(_ADMISSION, "ValidatingAdmissionPolicyBinding", name),
+        "spec": {
+            "policyName": name,
+            "validationActions": ["Deny"],
+            "matchResources": {"namespaceSelector": own},
+        },
+    }
 
 
 def _rights(tenant: Tenant) -> Iterator[Object]:

@@ -68,7 +68,7 @@ def apply(state: ClusterState) -> None:
     manifests.apply((accounts,), owner=owner, timeout=_APPLY_LIMIT)
     for tenant in tenants:
         owner = tenant_objects.owner(tenant.name)
-        wanted = tenant_objects.of(tenant)
+        wanted = _wanted(manifests, tenant)
         _wait_deleted(manifests, wanted)
         manifests.apply(wanted, owner=owner, timeout=_APPLY_LIMIT)
         former = manifests.present(tenant_objects.unwanted(tenant))
@@ -108,9 +108,14 @@ def is_applied(state: ClusterState) -> bool:
     )
 
 
+def _wanted(manifests: ManifestsReader, tenant: Tenant) -> tuple[Object, ...]:
+    """The objects of a tenant, as far as this cluster can have them."""
+    return tenant_objects.of(tenant, guarded=manifests.serves(*tenant_objects.POLICY))
+
+
 def differences(manifests: ManifestsReader, tenant: Tenant) -> Iterator[str]:
     """What the objects of a tenant differ in from what is wanted."""
-    wanted = tenant_objects.of(tenant)
+    wanted = _wanted(manifests, tenant)
     present = {_key(one): one for one in manifests.present(wanted)}
     for one in wanted:
         actual = present.get(_key(one))
@@ -128,7 +133,7 @@ def differences(manifests: ManifestsReader, tenant: Tenant) -> Iterator[str]:
 
 def objections(manifests: Manifests, tenant: Tenant) -> Sequence[str]:
     """What the API server has against the objects of a tenant; changes nothing."""
-    wanted: Sequence[Object] = tenant_objects.of(tenant)
+    wanted: Sequence[Object] = _wanted(manifests, tenant)
     if not manifests.present((tenant_objects.accounts(),)):
         # Before there is a first tenant, the namespace of the accounts is not there.
         others = (one for one in wanted if _key(one)[1] != tenant_objects.ACCOUNTS)

@@ -70,7 +70,7 @@ def _of_registry(
 ) -> Iterator[Target]:
     verifies = not (registry.skip_tls_verify or registry.ca_file)
     for url in registry.hosts:
-        host = urllib.parse.urlsplit(url).hostname
+        host = urls.host_of(url)
         names = tuple(known for known in known_as if known[0].lower() == host)
         yield Target(f"{url.rstrip('/')}/v2/", True, verifies, names)
 

@@ -11,9 +11,9 @@ import ssl
 import threading
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import urls
 from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.cluster import ClusterIdentity
 
@@ -119,7 +119,7 @@ def _get(known: ClusterIdentity, path: str, token: str) -> tuple[int, bytes]:
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_verify_locations(cadata=known.ca_certificate)
-        parts = urlsplit(known.endpoint)
+        parts = urls.parts(known.endpoint)
         place = parts.hostname or "", parts.port or 443
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         connection = http.client.HTTPSConnection(

@@ -309,6 +309,15 @@ class Manifests:
         names = (f"{one.version}/{one.kind}" for one in kinds)
         return tuple(dict.fromkeys((*versions, *names, *chain(*custom))))
 
+    def serves(self, version: str, kind: str) -> bool:
+        """Whether the API server has a kind that is in no namespace, in this version.
+
+        :param version: such as ``rbac.authorization.k8s.io/v1``, as it is preferred.
+        """
+        group = version.rpartition("/")[0]
+        kinds, _ = self._discovered("--namespaced=false", f"--api-group={group}")
+        return any((one.version, one.kind) == (version, kind) for one in kinds)
+
     def cluster_wide(self) -> frozenset[tuple[str, str]]:
         """API group and kind of everything that is in no namespace."""
         kinds, _ = self._discovered("--namespaced=false")

@@ -75,6 +75,9 @@ class FakeManifests:
         if left := self._present(objects):
             raise errors.ClusterError(detail=f"Still there: {key(left[0])}.")
 
+    def serves(self, version: str, kind: str) -> bool:
+        return (version, kind) not in self._site.unserved
+
     def present(self, objects: Sequence[Object]) -> Sequence[Object]:
         self._site.touch("manifests.present")
         return self._present(objects)

@@ -100,6 +100,8 @@ class SiteState:
         self.tenants_in_use: set[str] = set()
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.unlisted: dict[str, str] = {}
+        #: Versions and kinds that the API server does not have.
+        self.unserved: set[tuple[str, str]] = set()
         self.helm_password: SecretStr | None = SecretStr("of-helm")
         self.helm_hosts: dict[str, str] = {}
         self.foreign_vims: set[str] = set()

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names and texts of others cannot steer the operator's terminal."""
 
+import ast
+import io
+import re
 import types
 import zipfile
+from pathlib import Path
 
 import pytest
 from rich.text import Text
 
-from tacker_k8s_mgmt import errors, plain_text
-from tacker_k8s_mgmt.cli import main, tacker_records
+from tacker_k8s_mgmt import cli, errors, plain_text
+from tacker_k8s_mgmt.cli import asking, common, main, tacker_records
 from tacker_k8s_mgmt.cli.render.console import Console
+from tacker_k8s_mgmt.cloud.questions import Question
 from tacker_k8s_mgmt.model import playbook_runs
 from tacker_k8s_mgmt.model.playbook_runs import Progress
 from tacker_k8s_mgmt.remote.ssh import channel
@@ -33,6 +38,43 @@ def test_characters_that_steer_become_blanks_and_lines_stay():
     assert plain_text.in_line("a\tb\nc\r\x85d") == "a b c  d"
     every = "".join(map(chr, range(0x110000)))
     assert is_plain(plain_text.printable(every))
+
+
+def prints(node):
+    """Whether a call writes to the terminal by itself."""
+    if not isinstance(node, ast.Call):
+        return False
+    called = ast.unparse(node.func)
+    return called == "print" or bool(
+        re.search(r"\b(stdout|stderr)(\.buffer)?\.write(lines)?$", called)
+    )
+
+
+def test_there_is_one_way_out_to_the_terminal():
+    root = Path(cli.__file__).parent
+    found = {
+        str(path.relative_to(root))
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if prints(node)
+    }
+    assert found == {"common.py"}
+
+
+def test_each_text_of_a_command_is_plain(capsys):
+    common.show(ESCAPES)
+    common.complain(ESCAPES)
+    common.show(ESCAPES, end="")
+    said = capsys.readouterr()
+    assert "gnp.exe" in said.out
+    assert is_plain(said.out + said.err)
+
+
+def test_questions_with_names_of_a_cloud(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("1\n"))
+    question = Question("image", f"image {ESCAPES}", ESCAPES, (ESCAPES,))
+    assert asking.on_terminal(question) == ESCAPES
+    assert is_plain(capsys.readouterr().err)
 
 
 def test_errors_with_what_another_host_printed():

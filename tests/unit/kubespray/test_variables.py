@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import html
 import json
 import re
 
+import jinja2
 import pytest
 
 from tacker_k8s_mgmt.kubespray import variables
@@ -265,6 +267,28 @@ class TestIPv6:
             name for name in ours if not reserved_variables.reserved(name, "ipv6")
         }
         assert open_ones - USERS == set()
+
+
+def test_services_have_no_external_addresses_where_there_are_tenants():
+    name = "kube_apiserver_enable_admission_plugins"
+    assert name not in build({})
+    built = build({"tenants": [{"name": "blue"}]})
+    environment = jinja2.Environment(autoescape=True)
+    environment.tests["version"] = lambda found, limit, _: (
+        [int(part) for part in found.split(".")[:2]]
+        < [int(n) for n in limit.split(".")]
+    )
+    template = environment.from_string(built[name])
+    for version, plugins in (
+        *(("v1.29.10", "DenyServiceExternalIPs"), ("1.28.3", "DenyServiceExternalIPs")),
+        *(("v1.30.0", ""), ("1.31.9", "")),
+    ):
+        rendered = html.unescape(template.render(kube_version=version))
+        assert rendered == (f"['{plugins}']" if plugins else "[]")
+    own = {"tenants": [{"name": "blue"}], "kubespray_vars": {name: ["NodeRestriction"]}}
+    assert build(own)[name] == ["NodeRestriction"]
+    (warning,) = [text for text in parsed(own).warnings if name in text]
+    assert "DenyServiceExternalIPs" in warning
 
 
 def test_types_survive_json():

@@ -79,6 +79,11 @@ class TestMade:
                 for kind in ("ClusterRole", "ClusterRoleBinding")
                 for name in ("blue", "red")
             ),
+            *(
+                f"ValidatingAdmissionPolicy{kind} tacker-k8s-mgmt-tenant-{name}"
+                for kind in ("", "Binding")
+                for name in ("blue", "red")
+            ),
         }
         assert named(site, "blue") == {
             "LimitRange tacker-k8s-mgmt-tenant",

@@ -68,6 +68,13 @@ def test_numbers_are_quantities():
             },
             "tenants.0.allowed: is for a tenant that is isolated",
         ),
+        *(
+            (
+                {"name": "blue", "keystone_project": group},
+                "tenants.0.keystone_project: must be the id of a project in Keystone",
+            )
+            for group in ("system:authenticated", "system:masters", "oidc:admins", ":")
+        ),
         (
             {"name": "blue", "keystone_project": "0a1b"},
             "tenants.0.keystone_project: needs k8s-keystone-auth",

@@ -59,7 +59,7 @@ def objects(site, session):
     made.apply((accounts,), owner=tenant_objects.OF_ALL, timeout=60)
     for tenant in (BLUE, RED):
         owner = tenant_objects.owner(tenant.name)
-        made.apply(tenant_objects.of(tenant), owner=owner, timeout=60)
+        made.apply(tenant_objects.of(tenant, guarded=True), owner=owner, timeout=60)
     return made
 
 
@@ -84,9 +84,11 @@ def test_they_are_as_wanted_and_found_again(objects):
     for tenant in (BLUE, RED):
         assert list(tenants.differences(objects, tenant)) == []
     assert tenants.known(objects) == {"blue", "red"}
-    problems = objects.check(tenant_objects.of(BLUE), owner="tenant.blue")
+    problems = objects.check(tenant_objects.of(BLUE, guarded=True), owner="tenant.blue")
     assert problems == ()
-    assert objects.check(tenant_objects.of(BLUE), owner="tenant.red") != ()
+    assert (
+        objects.check(tenant_objects.of(BLUE, guarded=True), owner="tenant.red") != ()
+    )
 
 
 def test_what_differs_is_named(objects, site):
@@ -120,6 +122,47 @@ def test_rights_end_with_the_namespace(site, token, verb, kind, own, other, ever
         for where in (("-n", "blue"), ("-n", "red"), ("--all-namespaces",))
     ]
     assert [a.returncode == 0 for a in answers] == [own, other, everywhere]
+
+
+def _service(name, namespace, **spec):
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"ports": [{"port": 80}], **spec},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({}, ""),
+        ({"type": "NodePort"}, ""),
+        ({"externalIPs": ["192.0.2.1"]}, "CVE-2020-8554"),
+        ({"type": "ExternalName", "externalName": "a.example.org"}, "ExternalName"),
+    ],
+)
+def test_services_take_over_no_address_and_lead_nowhere(site, token, spec, why):
+    words = ("apply", "-f", "-")
+    service = _service("one", "blue", **spec)
+    done = site.kube.kubectl(*words, stdin=service, token=token, check=False)
+    assert (done.returncode == 0) is not why
+    assert why in done.stderr
+    # Others' namespaces are not bound.
+    site.kube.kubectl(*words, stdin=_service("one", "default", **spec))
+
+
+def test_before_kubernetes_1_30_there_is_no_policy(site, session, monkeypatch):
+    monkeypatch.setattr(tenant_objects, "POLICY", ("admission.example.org/v1", "Any"))
+    made = Manifests(KubeClient(session))
+    assert not made.serves(*tenant_objects.POLICY)
+    assert made.serves("rbac.authorization.k8s.io/v1", "ClusterRole")
+    assert not made.serves("rbac.authorization.k8s.io/v1", "Role")
+    kinds = {one["kind"] for one in tenants._wanted(made, BLUE)}
+    assert "Namespace" in kinds
+    assert not [kind for kind in kinds if "Policy" in kind and kind != "NetworkPolicy"]
 
 
 def test_what_is_done_with_the_token_is_done_or_refused(site, token):

@@ -333,8 +333,12 @@ def test_large_outputs_of_both_streams_do_not_block(session):
 
 
 def test_where_stderr_is_cut_no_part_of_a_word_is_left(session):
-    script = "echo secret >&2; yes | tr -d '\\n' | head -c 65530 >&2; echo ' end' >&2"
-    assert session.run(["bash", "-c", script], timeout=30).stderr == "end\n"
+    script = (
+        "echo secret-secret >&2; yes | tr -d '\\n' | head -c 65526 >&2; echo ' end' >&2"
+    )
+    assert (
+        session.run(["bash", "-c", script], timeout=30).stderr == "y" * 65526 + " end\n"
+    )
 
 
 def test_output_over_the_cap_is_a_clear_error(session, monkeypatch):
