@@ -145,7 +145,7 @@ class _Parser:
             failed = None
             for part in parts:
                 try:
-                    if part(values) is decides:
+                    if bool(part(values)) is decides:
                         return decides
                 except CelError as error:
                     failed = error

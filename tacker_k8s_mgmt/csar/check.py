@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check a VNF package: all its problems in one report."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from tacker_k8s_mgmt.csar import (
     meta,
     request,
     request_check,
+    sandbox,
     sources,
     vnfd,
     vnfd_rules,
@@ -56,7 +58,12 @@ def check(package: Path, requests: Mapping[str, Any] = _NO_REQUESTS) -> Report:
     except PackageError as error:
         return Report((), error.problems)
     with archive.unpacked(files) as root:
-        return _report(package, files, root, requests)
+        try:
+            return sandbox.run(
+                lambda: _report(package, files, root, requests), root, package
+            )
+        except sandbox.Failed as error:
+            return Report((), (f"it cannot be checked to the end: {error}",))
 
 
 def _report(
@@ -174,8 +181,8 @@ def _file_problems(files: Mapping[str, bytes], target: api.Api) -> Iterator[str]
         if name.endswith(".py"):
             try:
                 compile(content, name, "exec")
-            except (SyntaxError, ValueError) as error:
-                yield f"{name}: {error}"
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+                yield f"{name}: {error or 'too deeply nested'}"
 
 
 def _script_warnings(files: Mapping[str, bytes]) -> Iterator[str]:
@@ -213,6 +220,8 @@ def _yaml_problems(root: Path) -> Iterator[str]:
                     f"{name}: it imports {imported}; a Tacker without access to that "
                     "address cannot use the package"
                 )
+            elif not _is_inside(root, path.parent / imported):
+                yield f"{name}: it imports {imported}, which is not in the package"
             elif not (path.parent / imported).is_file():
                 # tosca-parser would look in the working directory, too.
                 yield f"{name}: it imports {imported}, which is not there"
@@ -222,6 +231,10 @@ def _yaml_problems(root: Path) -> Iterator[str]:
                 f"{name}: flavour_id is {flavour_id!r} and no text, so Tacker does not "
                 "find it for any request; write it in quotes"
             )
+
+
+def _is_inside(root: Path, path: Path) -> bool:
+    return os.path.realpath(path).startswith(f"{os.path.realpath(root)}{os.sep}")
 
 
 def _imported(entry: Any) -> str:

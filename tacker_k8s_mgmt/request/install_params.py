@@ -213,9 +213,9 @@ class InstallParams(Structure):
 
     def _tokens(self) -> Iterator[str]:
         """User names that registries and OpenStack take for tokens."""
+        names = [one.username for one in self.cluster.registries]
+        names += [one.username for one in self.private_registries]
         openstack = self.cluster.openstack
-        holders = (*self.cluster.registries, *self.private_registries)
-        names = [holder.username for holder in holders]
         names += [openstack.username] if openstack else []
         return (name for name in names if name and redaction.is_token(name))
 

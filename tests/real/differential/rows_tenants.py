@@ -27,7 +27,7 @@ _BLUE = Tenant.model_validate(
 )
 _OBJECTS = (
     tenant_objects.accounts(),
-    *tenant_objects.of(_BLUE),
+    *tenant_objects.of(_BLUE, guarded=False),
     tenant_objects.token("blue"),
 )
 _APPLY = "apply --server-side --force-conflicts --field-manager ours -f -"
