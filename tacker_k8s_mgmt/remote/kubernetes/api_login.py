@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import urls
-from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.model import json_text, urls
 from tacker_k8s_mgmt.model.cluster import ClusterIdentity
 
 # A list: a tenant's account may list namespaces, and need not get this one.

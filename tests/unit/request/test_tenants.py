@@ -83,12 +83,9 @@ def test_what_is_refused(tenant, expected):
     "group", ["system:authenticated", "system:masters", "oidc:admins", ":", "a" * 129]
 )
 def test_no_group_of_kubernetes_is_a_project(group):
-    found = problems(
-        changed({"tenants": [{"name": "blue", "keystone_project": group}]})
-    )
-    assert (
-        "tenants.0.keystone_project: must be the id of a project in Keystone" in found
-    )
+    found = problems({"name": "blue", "keystone_project": group})
+    expected = "tenants.0.keystone_project: must be the id of a project in Keystone"
+    assert expected in found
 
 
 def test_names_that_are_given_twice():
