@@ -101,7 +101,8 @@ def registered(monkeypatch):
     def put(v1=(), v2=()):
         monkeypatch.setattr(vim, "registered", lambda context: iter(v1))
         monkeypatch.setattr(v2_lookup, "registered", lambda context: iter(v2))
-        monkeypatch.setattr(v2_lookup, "recorded", lambda vnf_id: vnf_id in dict(v2))
+        known = {vnf_id: ClusterIdentity(url, "CA") for vnf_id, url in v2}
+        monkeypatch.setattr(v2_lookup, "recorded", known.get)
 
     put()
     return put
@@ -323,6 +324,34 @@ class TestEntriesOfUsers:
         assert clusters.at(url) == TWO
         assert len(seen) == 1
         assert identities.read(str(tmp_path), TWO) == known
+
+    def test_that_another_conductor_has_registered_are_recorded_again(
+        self, instances, monkeypatch, tmp_path
+    ):
+        url = "https://moved.example:6443"
+        identities.write(str(tmp_path), TWO, ClusterIdentity("https://old", "CA", "u"))
+        interface = {"endpoint": url, "ssl_ca_cert": "NEW"}
+        instances({"vimId": cluster_vim_id(TWO), "interfaceInfo": interface})
+        monkeypatch.setattr(api_login, "identify", lambda entry: None)
+        with pytest.raises(clusters.NoCluster):
+            clusters.at(url)
+        moved = ClusterIdentity(url, "NEW", "u")
+        monkeypatch.setattr(api_login, "identify", lambda entry: moved)
+        assert clusters.at(url) == TWO
+        assert identities.read(str(tmp_path), TWO) == moved
+
+    def test_do_not_hide_a_record_while_the_cluster_is_silent(
+        self, instances, monkeypatch, tmp_path
+    ):
+        known = ClusterIdentity("https://two.example:6443", "CA", "uid")
+        identities.write(str(tmp_path), TWO, known)
+        instances({"vimId": cluster_vim_id(TWO), "interfaceInfo": {"endpoint": "x"}})
+
+        def identify(entry):
+            raise errors.RemoteError(detail="silent")
+
+        monkeypatch.setattr(api_login, "identify", identify)
+        assert v2_lookup.identity(CONTEXT, TWO) == known
 
 
 class TestRights:

@@ -21,6 +21,7 @@ from tacker_k8s_mgmt.hooks.v1 import database, vim
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
+from tacker_k8s_mgmt.model.cluster import ClusterIdentity
 from tacker_k8s_mgmt.model.nodes import same_server
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 
@@ -61,7 +62,7 @@ def at(
             if same_server(url, endpoint)
         }
     )
-    known = _known(at_endpoint)
+    known = _known(at_endpoint, endpoint)
     found = [vnf_id for vnf_id, _ in known]
     if named in found:
         check(str(named), dict(known)[str(named)])
@@ -107,17 +108,23 @@ def check_login(
     api_login.check(vnf_id, known, token())
 
 
-def _known(found: Sequence[tuple[str, bool]]) -> Sequence[tuple[str, bool]]:
-    """The clusters that the driver has made, of those that are said to be.
+def _known(
+    found: Sequence[tuple[str, bool]], endpoint: str
+) -> Sequence[tuple[str, bool]]:
+    """The clusters that the driver has made, of those that are said to be there.
 
     Users of the v2 API can write an entry such as the driver's. Beside a cluster that
     is recorded none counts, and otherwise one with a login of an administrator.
     """
-    known = [one for one in found if one[1] or v2_lookup.recorded(one[0])]
+
+    def is_at(known: ClusterIdentity | None) -> bool:
+        return known is not None and same_server(known.endpoint, endpoint)
+
+    known = [one for one in found if one[1] or is_at(v2_lookup.recorded(one[0]))]
     if known:
         return known
     context = tacker_context.get_admin_context()
-    return [one for one in found if v2_lookup.identity(context, one[0])]
+    return [one for one in found if is_at(v2_lookup.identity(context, one[0]))]
 
 
 def _accepting(

@@ -46,9 +46,8 @@ def registered(context: Any) -> Iterator[tuple[str, str]]:
     """
     objects.register_all()
     for instance in objects.VnfInstanceV2.get_all(context):
-        if known := identities.read(_state_path(), instance.id):
+        if known := recorded(instance.id):
             yield instance.id, known.endpoint
-            continue
         for vim in Connections(instance.to_dict()).registered():
             yield instance.id, vim.auth_url
 
@@ -61,21 +60,35 @@ def recorded(vnf_id: str) -> ClusterIdentity | None:
 def identity(context: Any, vnf_id: str) -> ClusterIdentity | None:
     """Which cluster a VNF instance is; recorded at the first use if it is not yet.
 
-    Earlier releases recorded none, and other conductors have their own records.
+    Earlier releases recorded none, and a hook on another conductor may have registered
+    the cluster since, with another address or certificate.
 
     :param context: of an administrator.
-    :returns: None if its entry is not one that the driver can have made.
-    :raises RemoteError: the cluster does not answer.
+    :returns: None if nothing is recorded, and its entry is not one that the driver can
+        have made.
+    :raises RemoteError: nothing is recorded, and the cluster does not answer.
     """
-    if known := recorded(vnf_id):
-        return known
+    known = recorded(vnf_id)
     instance = objects.VnfInstanceV2.get_by_id(context, vnf_id)
-    if instance is None:
-        return None
-    found = api_login.identify(Connections(instance.to_dict()).entry())
+    entry = Connections(instance.to_dict()).entry() if instance else {}
+    if known and (not entry or _is_of(entry["interfaceInfo"], known)):
+        return known
+    try:
+        found = api_login.identify(entry)
+    except errors.RemoteError:
+        if known is None:
+            raise
+        return known
     if found:
         identities.write(_state_path(), vnf_id, found)
-    return found
+    return found or known
+
+
+def _is_of(interface: Mapping[str, Any], known: ClusterIdentity) -> bool:
+    return (interface.get("endpoint"), interface.get("ssl_ca_cert")) == (
+        known.endpoint,
+        known.ca_certificate,
+    )
 
 
 def _state_path() -> str:
