@@ -88,8 +88,6 @@ def build(
         )
         variables.update(_proxy(params.proxy, map(str, own)))
     variables |= _options(params, nic_mtus)
-    if params.tenants:
-        variables[_ADMISSION_PLUGINS] = _NO_EXTERNAL_IPS
     if params.kubespray_vars.get("kube_external_ca_mode"):
         # kubespray refuses both: nodes cannot renew certificates of an external CA.
         variables.pop("auto_renew_certificates", None)
@@ -143,6 +141,8 @@ def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]
     options = params.cluster
     openstack, storage = options.openstack, options.storage
     built = option_metadata.variables(options)
+    if params.tenants:
+        built[_ADMISSION_PLUGINS] = _NO_EXTERNAL_IPS
     built |= network.variables(options, params.address_family, nic_mtus)
     private = [registry.as_registry() for registry in params.private_registries]
     if own := options.node_registry:
