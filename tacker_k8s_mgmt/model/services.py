@@ -166,7 +166,10 @@ class Service:
 
 def _network(written: str) -> str:
     try:
-        return str(networks.network(written))
+        if "/" in written:
+            return str(networks.network(written))
+        address = networks.address(written)
+        return f"{address}/{address.max_prefixlen}"
     except ValueError:
         return written
 
