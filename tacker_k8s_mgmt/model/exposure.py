@@ -9,8 +9,8 @@ from tacker_k8s_mgmt.model.load_balancer import ExposedService
 _APPLICATION = "app-"
 # No part has a dot: an id of Tacker or an application, and two labels of the DNS.
 _NAME = re.compile(
-    rf"(?P<owner>[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}|{_APPLICATION}[a-z0-9-]+)"
-    r"\.(?P<namespace>[a-z0-9-]+)\.(?P<service>[a-z0-9-]+)"
+    rf"(?P<owner>[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}|{_APPLICATION}[a-z0-9-]{{1,253}})"
+    r"\.(?P<namespace>[a-z0-9-]{1,63})\.(?P<service>[a-z0-9-]{1,63})"
     r"\.(?P<protocol>tcp|udp)\.(?P<port>[0-9]+)"
 )
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON from another host, from a cluster or from a request, and the values in it.
 
-A number has to fit into 64 bits: an integer of Python has no limit, and no float holds
-one of 400 digits.
+A number has a limit of digits: an integer of Python has none, and no float holds one of
+400 digits.
 """
 
 import dataclasses
@@ -15,8 +15,8 @@ from typing import Any, TypeVar, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter
 
-#: Digits of an integer of 64 bits without a sign.
-MOST_DIGITS = 20
+#: Digits of an integer.
+MOST_DIGITS = 64
 #: More than anything that is counted or measured here, seconds since the epoch too.
 LARGEST = 1e12
 

@@ -51,10 +51,7 @@ def _number_of(construct: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
     def number(loader: Any, node: yaml.Node) -> Any:
         if len(node.value) > LONGEST_NUMBER:
             raise _refusal("has a number that is too long", node)
-        value = construct(loader, node)
-        if isinstance(value, int) and value.bit_length() > LONGEST_NUMBER:
-            raise _refusal("has a number that is too large", node)
-        return value
+        return construct(loader, node)
 
     return number
 

@@ -19,7 +19,7 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.parametrize("text", [LARGE, f"-{LARGE}", "9" * 5000, "1" * 21, "1e999"])
+@pytest.mark.parametrize("text", [LARGE, f"-{LARGE}", "9" * 5000, "1" * 65, "1e999"])
 @pytest.mark.parametrize("place", ["{}", "[{}]", '{{"a": {}}}', "[1, [{}]]"])
 def test_a_number_that_fits_into_no_float_is_no_json(text, place):
     with pytest.raises(ValueError, match=r"digits|is not JSON"):
@@ -28,8 +28,8 @@ def test_a_number_that_fits_into_no_float_is_no_json(text, place):
         json_text.stream(f"1 {place.format(text)}")
 
 
-@pytest.mark.parametrize("number", [0, -(2**63), 2**64 - 1, 1.5, 1e300])
-def test_numbers_of_64_bits_are_read(number):
+@pytest.mark.parametrize("number", [0, -(2**63), 2**64 - 1, 10**63, 1.5, 1e300])
+def test_usual_numbers_are_read(number):
     assert json_text.parse(json.dumps(number)) == number
 
 

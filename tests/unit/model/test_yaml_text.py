@@ -89,7 +89,7 @@ _NO_VALUES = {
     "a float in base 60": f"{_SIXTY}.5",
     "a float in base 60 of a tag": f"!!float '{_SIXTY}.5'",
     "an integer of 5000 digits": "1" * 5000,
-    "an integer of 70 bits": "0x" + "f" * 18,
+    "an integer of 70 digits": "0x" + "f" * 70,
     "no date": "2024-99-99",
     "no date of a tag": "!!timestamp a",
     "no data": "!!binary \u00e9",

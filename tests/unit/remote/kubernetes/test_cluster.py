@@ -25,6 +25,7 @@ esac
 [ -e "$HOME/fails" ] && exit 1
 case " $* " in
 *" get nodes "*) cat "$HOME/nodes" ;;
+*" get namespace "*) echo '{"metadata": {"name": "kube-system", "uid": "uid-1"}}' ;;
 *" get secret "*)
     n=$(cat "$HOME/asked" 2>/dev/null); n=$((${n:-0} + 1)); echo $n >"$HOME/asked"
     [ $n -ge "$(cat "$HOME/token-after")" ] && file=secret || file=early
