@@ -35,7 +35,7 @@ _DNS = (
 KEY = rf"(?:{_DNS}/)?{NAME}"
 _LONGEST_PREFIX = 253
 # Of Kubernetes' own components, among them the roles that kubeadm and kubespray set.
-_RESERVED = re.compile(r"(?:.+\.)?(?:kubernetes|k8s)\.io")
+_RESERVED = re.compile(r"(?:[^\n]{1,253}\.)?(?:kubernetes|k8s)\.io")
 _OURS = "tacker-k8s-mgmt"
 _FORM = (
     f"write {PREFIX}:SELECTOR:label:KEY, {PREFIX}:SELECTOR:annotation:KEY, "
