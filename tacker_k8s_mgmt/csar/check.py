@@ -57,6 +57,7 @@ def check(package: Path, requests: Mapping[str, Any] = _NO_REQUESTS) -> Report:
         files = archive.read(package)
     except PackageError as error:
         return Report((), error.problems)
+    package = Path(os.path.abspath(package))
     with archive.unpacked(files) as root:
         try:
             return sandbox.run(

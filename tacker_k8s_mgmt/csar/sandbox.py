@@ -87,6 +87,8 @@ def _shut(root: Path, package: Path) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     tempfile.tempdir = str(root)
+    # shutil.rmtree opens names relative to a directory, which the event does not have.
+    os.chdir(root)
     with contextlib.suppress(ImportError):
         from toscaparser.utils.urlutils import UrlUtils
 

@@ -3,6 +3,7 @@
 
 import http.server
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -167,6 +168,13 @@ def _connect():
 def test_what_may_not(tmp_path, work, why):
     with pytest.raises(sandbox.Failed, match=why):
         answer(work, tmp_path)
+
+
+def test_directories_of_the_package_may_be_removed(tmp_path, monkeypatch):
+    (tmp_path / "a/b").mkdir(parents=True)
+    monkeypatch.chdir("/")
+    answer(lambda: shutil.rmtree(tmp_path / "a"), tmp_path)
+    assert not (tmp_path / "a").exists()
 
 
 def test_it_has_an_end(tmp_path, monkeypatch):
