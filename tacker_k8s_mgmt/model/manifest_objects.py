@@ -244,9 +244,9 @@ def bound(objects: Iterable[Object]) -> Iterator[Workload]:
         affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
         if selector or affinity:
             metadata = one["metadata"]
-            texts = json.dumps(selector), json.dumps(affinity)
             place = metadata.get("namespace") or ""
-            yield Workload.read(one["kind"], place, metadata["name"], *texts)
+            name = metadata["name"]
+            yield Workload.read(one["kind"], place, name, selector, affinity)
 
 
 def with_config(objects: Iterable[Object], digest: str) -> list[dict[str, Any]]:

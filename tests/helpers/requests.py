@@ -55,3 +55,12 @@ def additional_params(**changes: Any) -> dict[str, Any]:
             key: value for key, value in structure.items() if value is not None
         }
     }
+
+
+#: A bastion on the way to everything but the Ansible server.
+BASTION: dict[str, Any] = {
+    "ip_address": "203.0.113.9",
+    "username": "jump",
+    "password": "jump-s3cret",
+    "used_for": ["vms", "playbooks"],
+}

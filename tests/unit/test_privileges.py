@@ -30,6 +30,7 @@ AS_ROOT = {
     "kubernetes/kubectl.KubeClient._run": "``kubectl``",
     "kubernetes/pod_network.PodNetwork._probe": "``python3``",
     "kubelet.restart": "``systemctl restart kubelet``",
+    "node_registries.place": "``/etc/hosts``",
     "load_balancer.Balancer.call": "``bash load-balancer.sh``",
     "ssh/probe.login": "``true``",
     "vm_identity.read": "``/etc/machine-id``",

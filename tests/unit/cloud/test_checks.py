@@ -86,8 +86,8 @@ class TestDemand:
         }
         assert made.counts["instances"] == 4
         assert made.counts["ports"] == 8
-        assert made.counts["security_groups"] == 4
-        assert made.counts["security_group_rules"] == 2 + 1 + 1 + 2 + 4 * 2
+        assert made.counts["security_groups"] == 5
+        assert made.counts["security_group_rules"] == 2 + 1 + 1 + 1 + 2 + 5 * 2
         assert made.versions == {VERSION}
         assert set(made.networks.values()) == {"external"}
 
@@ -294,7 +294,7 @@ class TestQuotas:
         assert "server groups" not in text
 
     def test_neutron(self, case):
-        case.cloud.neutron = {"ports": Quota(10, 3), "security_groups": Quota(4, 0)}
+        case.cloud.neutron = {"ports": Quota(10, 3), "security_groups": Quota(5, 0)}
         text = case.findings()["quotas of Neutron"]
         assert text.startswith("ports: the request needs 8, and of 10 there are 7 left")
         assert "security groups" not in text

@@ -19,6 +19,7 @@ from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.request import params
 from tests.helpers import full_request
+from tests.helpers.requests import BASTION
 from tests.helpers.samples import changed, request
 
 MARKS = ("{{", "{%", "{#")
@@ -35,12 +36,6 @@ HOSTILE = (
     "-oProxyCommand=touch",
     "' \" \\ #",
 )
-BASTION = {
-    "ip_address": "203.0.113.9",
-    "username": "jump",
-    "password": "jump-s3cret",
-    "used_for": ["vms", "playbooks"],
-}
 PROXY = {
     "http_proxy": "http://proxy.example.org:3128",
     "no_proxy": ".example.org,10.0.0.0/8",

@@ -14,8 +14,8 @@ from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.request import operator_server, params, profiles
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tests.helpers import full_request
+from tests.helpers.requests import BASTION
 from tests.helpers.samples import changed, request
-from tests.unit.request.test_inert_texts import BASTION
 
 PASSWORD = "0perators-s3cret"
 SERVER = {

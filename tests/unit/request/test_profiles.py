@@ -269,7 +269,7 @@ WRONG = {
         "parameters.kubespray_vars.some_password: is a secret; give it in the request, "
         "or a reference",
     ),
-    "no YAML": (b"parameters: {a: [", "is no valid YAML in line 1"),
+    "no YAML": (b"parameters: {a: [", "is no valid YAML in line 2"),
     "no mapping": (b"- a\n", "must be a mapping with parameters"),
     "no parameters": (b"parameters: yes\n", "parameters: must be a mapping"),
     "no UTF-8": (b"parameters: {a: \xff}", "is no text in UTF-8"),
@@ -302,7 +302,7 @@ WRONG = {
         b"parameters: {kubespray_vars: {a: .inf}}\n",
         "parameters.kubespray_vars.a: must be a finite number",
     ),
-    "nested": (b"parameters: " + b"[" * 5000, "is nested too deeply"),
+    "nested": (b"parameters: " + b"[" * 5000, "is nested too deeply in line 1"),
     "large": (b"#" * (LARGEST + 1), f"is larger than {LARGEST} bytes"),
     "an unknown need": (
         b"parameters: {}\nneeds: {cluster.foo: why}\n",

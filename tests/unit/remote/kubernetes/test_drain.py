@@ -82,10 +82,18 @@ def test_a_name_that_is_not_in_the_cluster_is_skipped(cluster, site):
 
 
 # Notes how many drains run at the same time; the first ones wait for each other.
-CROWD = """
+CROWD = r"""
 case " $* " in
-*" get nodes "*) printf 'List\n'; printf '%s\t\t\t\t\t\t\t\t\t\t\n' a b c d ;;
-*" get pods "*) echo List ;;
+*" get nodes "*)
+    # One list of values for each path of the template.
+    paths=$(($(grep -o '{\.' <<<"$*" | wc -l) - 2))
+    echo '["List"]'
+    for name in a b c d; do
+        printf '["v1"] ["Node"] [] ["%s"]' "$name"
+        for ((n = 4; n < paths; n++)); do echo '[]'; done
+    done
+    echo '["List"]' ;;
+*" get pods "*) echo '["List"] ["List"]' ;;
 *" drain "*)
     mkdir -p "$HOME/running"
     touch "$HOME/running/$$"
