@@ -32,7 +32,6 @@ _WORD = re.compile(r"\S+")
 _QUERY = re.compile(r"[?&;]([^=&;?#]*)=([^&;#]*)")
 _AUTHORITY_ENDS = re.compile("[/?#]")
 _ENDS_OF_LOGINS = re.compile("[@:/?#]")
-_PORT = re.compile("[0-9]*|.*]")
 # What programs leave as it is in a URL: nothing, "/", as ECMAScript, as requests.
 _UNQUOTED = ("", "/", "!'()*", "!#$%&'()*+,/:;=?@[]~")
 _SCHEME_ENDS = "://"
@@ -162,7 +161,7 @@ def _login(word: str) -> tuple[int, int]:
     authority = _AUTHORITY_ENDS.split(rest, maxsplit=1)[0]
     end = authority.rfind("@")
     _, colon, port = authority[end + 1 :].rpartition(":")
-    if colon and not _PORT.fullmatch(port):
+    if colon and not _is_port(port):
         # No port, but the rest of a password, if there is a login.
         end = rest.rfind("@") if end < 0 else len(authority)
     return start, start + max(end, 0)
@@ -243,3 +242,8 @@ def names_secret(name: str, value: Any) -> bool:
 def shows_secret(text: str) -> bool:
     """Whether a text has the form of a secret: a private key, a URL with a login."""
     return PRIVATE_KEY in text or without_login(text) != text
+
+
+def _is_port(text: str) -> bool:
+    """Whether a text behind a colon is a port, or the end of an IPv6 address."""
+    return not text or (text.isascii() and text.isdigit()) or text.endswith("]")

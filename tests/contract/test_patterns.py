@@ -11,7 +11,7 @@ import pytest
 
 from tests.helpers import patterns
 
-LENGTH = 150_000
+LENGTH = 120_000
 LIMIT = 0.3  # seconds of CPU; what takes the square of the length takes a second
 FOUND = patterns.of_package()
 

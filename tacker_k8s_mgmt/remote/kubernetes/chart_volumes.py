@@ -22,7 +22,7 @@ from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
 
 # Between two documents, as Helm reads them (pkg/releaseutil/manifest.go).
-_SEPARATOR = re.compile(r"(?:^|\s*\n)---\s*", re.ASCII)
+_SEPARATOR = re.compile(r"(?:^|\n)---\s*", re.ASCII)
 # Of the records of a release (pkg/storage/driver/secrets.go).
 _REVISION = (".metadata.labels.version", ".metadata.name")
 _LARGEST = 32 * 1024 * 1024  # bytes of a record, which a Secret has compressed
