@@ -3,6 +3,7 @@
 
 import errno
 import os
+import pwd
 import secrets
 import stat
 from collections.abc import Iterator
@@ -88,25 +89,71 @@ def make_directory(path: Path, *, parents: bool = False) -> None:
 
 
 @contextmanager
-def as_owner_of(directory: str | Path) -> Iterator[None]:
+def as_owner_of(directory: str | Path) -> Iterator[int]:
     """Root becomes the owner of a directory meanwhile; others stay what they are.
 
     A process of root's that writes among another user's files has that user's rights,
     so links and races of that user lead to nothing more. It is for commands: all
     threads of the process change.
 
-    :raises OSError: there is no such directory.
+    :returns: the open directory, whose owner it is whatever is at the path by now.
+    :raises OSError: there is no such directory, or root would follow a link of another
+        user.
     """
-    if os.getuid() != 0:
-        yield
-        return
-    owner = os.stat(directory)
     former = os.geteuid(), os.getegid(), os.getgroups()
-    _become(owner.st_uid, owner.st_gid, [owner.st_gid])
+    is_root = os.getuid() == 0
+    if is_root:
+        os.seteuid(0)
+    try:
+        with naming(directory):
+            descriptor = _open_directory(Path(directory))
+    except OSError:
+        os.seteuid(former[0])
+        raise
+    try:
+        if is_root:
+            owner = os.fstat(descriptor)
+            group = _group(owner)
+            _become(owner.st_uid, group, [group])
+        yield descriptor
+    finally:
+        os.close(descriptor)
+        if is_root:
+            _become(*former)
+
+
+def _group(owner: os.stat_result) -> int:
+    """The group to write with: of another user than root never root's."""
+    if owner.st_uid == 0 or owner.st_gid != 0:
+        return owner.st_gid
+    try:
+        return pwd.getpwuid(owner.st_uid).pw_gid or owner.st_uid
+    except KeyError:
+        return owner.st_uid
+
+
+def open_regular(path: Path, flags: int, *, directory: int) -> int:
+    """Open a regular file; neither a link is followed nor a named pipe waited for.
+
+    :param directory: the open directory in which it is.
+    :raises OSError: also if there is something else.
+    """
+    flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with naming(path):
+        descriptor = os.open(path.name, flags, 0o600, dir_fd=directory)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it is no regular file")
+    return descriptor
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Name the path in an error of what works by descriptor."""
     try:
         yield
-    finally:
-        _become(*former)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _become(user: int, group: int, groups: list[int]) -> None:

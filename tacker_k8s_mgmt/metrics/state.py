@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.files import as_owner_of, replacing
+from tacker_k8s_mgmt.files import as_owner_of, naming, open_regular, replacing
 from tacker_k8s_mgmt.metrics.totals import Totals, latest
 from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.timeline import Timeline
@@ -24,6 +24,7 @@ LOG = logging.getLogger(__name__)
 _DIRECTORY = "metrics"
 _FILE, _LOCK = "totals.json", "lock"
 _LOCK_SECONDS, _PAUSE_SECONDS = 10.0, 0.05
+_LARGEST = 64 * 1024 * 1024
 
 
 @dataclass
@@ -100,20 +101,36 @@ def changed(state_path: str) -> Iterator[State]:
         no such directory.
     """
     # The conductor's user owns what root creates, and root follows no link of it.
-    with as_owner_of(state_path):
-        directory = Path(state_path, _DIRECTORY)
-        directory.mkdir(mode=0o700, exist_ok=True)
-        path = directory / _FILE
-        with open(directory / _LOCK, "a", opener=_private) as lock:
+    place = Path(state_path, _DIRECTORY)
+    with as_owner_of(state_path) as held, _directory(place, held) as directory:
+
+        def opened(path: str, flags: int) -> int:
+            return open_regular(Path(path), flags, directory=directory)
+
+        with open(place / _LOCK, "a", opener=opened) as lock:
             _acquire(lock)
-            state = State.read(path.read_text()) if path.exists() else State()
+            path, state = place / _FILE, State()
+            with (
+                suppress(FileNotFoundError),
+                open(path, errors="replace", opener=opened) as file,
+            ):
+                state = State.read(file.read(_LARGEST))
             yield state
             with replacing(path, mode=0o600) as new:
                 new.write_text(state.text())
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+@contextmanager
+def _directory(path: Path, above: int) -> Iterator[int]:
+    flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with naming(path):
+        with suppress(FileExistsError):
+            os.mkdir(path.name, 0o700, dir_fd=above)
+        descriptor = os.open(path.name, flags, dir_fd=above)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _acquire(lock: TextIO) -> None:

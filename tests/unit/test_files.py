@@ -210,6 +210,13 @@ class TestRoot:
             raise KeyError
         assert (os.geteuid(), os.getegid(), os.getgroups()) == former
 
+    def test_the_group_of_root_is_not_taken_along(self, theirs):
+        for user, group in ((NOBODY, NOBODY), (NOBODY - 1, NOBODY - 1)):
+            os.chown(theirs, user, 0)
+            with files.as_owner_of(theirs):
+                assert (os.geteuid(), os.getegid()) == (user, group)
+                assert os.getgroups() == [group]
+
 
 def test_directories_are_made_with_those_above_them(tmp_path):
     with pytest.raises(FileNotFoundError):

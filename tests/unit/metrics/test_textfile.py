@@ -271,6 +271,29 @@ def test_a_damaged_state_begins_anew(directory, text, caplog):
     assert "begin anew" in caplog.text
 
 
+def test_a_state_of_no_text_begins_anew(directory, caplog):
+    completed(directory.parent)
+    before = written(directory)
+    (directory.parent / "metrics" / "totals.json").write_bytes(b"\xff\0")
+    assert written(directory) == before
+    assert "begin anew" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["metrics/lock", "metrics/totals.json"])
+def test_a_named_pipe_is_not_waited_for(directory, name):
+    place = directory.parent / name
+    place.parent.mkdir()
+    os.mkfifo(place)
+    with pytest.raises(OSError, match=f"(no regular file|No such device).*{name}"):
+        textfile.write(str(directory.parent), str(directory))
+    # Also if something is at its other end.
+    other = os.open(place, os.O_RDWR | os.O_NONBLOCK)
+    with pytest.raises(OSError, match="no regular file"):
+        textfile.write(str(directory.parent), str(directory))
+    os.close(other)
+    assert not list(directory.iterdir())
+
+
 def test_a_failed_write_leaves_the_state_as_it_was(directory):
     completed(directory.parent)
     with pytest.raises(OSError, match="absent"):
@@ -363,6 +386,42 @@ class TestRoot:
             getattr(textfile, writes)(str(state_path), *where, *more)
         assert self.seen(victim) == before
         assert os.geteuid() == 0
+
+    def test_a_state_path_that_is_exchanged_meanwhile(
+        self, state_path, victim, monkeypatch
+    ):
+        """It is root's when its owner is looked up, and then a way to root's files."""
+        theirs = state_path.rename(state_path.parent / "theirs")
+        (theirs / "metrics").symlink_to(victim)
+        os.lchown(theirs / "metrics", NOBODY, NOBODY)
+        state_path.mkdir()
+        fstat, before = os.fstat, self.seen(victim)
+
+        def exchanged(descriptor):
+            status = fstat(descriptor)
+            if theirs.exists():
+                state_path.rename(state_path.parent / "roots")
+                theirs.rename(state_path)
+            return status
+
+        monkeypatch.setattr(os, "fstat", exchanged)
+        with contextlib.suppress(OSError):
+            textfile.text(str(state_path))
+        assert not theirs.exists()
+        assert self.seen(victim) == before
+        assert os.geteuid() == 0
+
+    def test_a_link_of_theirs_in_place_of_the_state_path(self, state_path, victim):
+        theirs = state_path.rename(state_path.parent / "theirs")
+        before = self.seen(victim)
+        for target in (victim, theirs):
+            state_path.unlink(missing_ok=True)
+            state_path.symlink_to(target)
+            os.lchown(state_path, NOBODY, NOBODY)
+            with pytest.raises(OSError, match=r"link of another user.*state"):
+                textfile.text(str(state_path))
+            assert os.geteuid() == 0
+        assert self.seen(victim) == before
 
     def test_a_collectors_directory_of_theirs_is_no_way_either(
         self, state_path, victim
