@@ -49,12 +49,31 @@ def zoned_address(value: Any) -> Address:
     if not isinstance(value, str):
         raise ValueError("must be an IP address")
     text, separator, zone = value.partition("%")
-    found = address(text)
+    # Blanks around a whole text are its reader's, but these are inside of it.
+    found = address(text if not separator or text.strip() == text else "")
     if separator and not (
         found.version == 6 and found.is_link_local and _INTERFACE.fullmatch(zone)
     ):
         raise ValueError("must be an IP address")
     return found
+
+
+def _unmapped(found: Address) -> Address:
+    """The IPv4 address of one that IPv6 writes as ``::ffff:192.0.2.1``."""
+    return (isinstance(found, IPv6Address) and found.ipv4_mapped) or found
+
+
+def is_placeholder(found: Address) -> bool:
+    """Whether an address is that of no one host."""
+    return _unmapped(found).is_unspecified or _unmapped(found).is_multicast
+
+
+def shortest(text: str) -> str:
+    """The one spelling of an address, however it is written.
+
+    :raises ValueError: as of :func:`address`.
+    """
+    return str(_unmapped(address(text)))
 
 
 def network(value: Any) -> Network:

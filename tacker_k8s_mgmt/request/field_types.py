@@ -30,7 +30,9 @@ _PEM = re.compile(
 )
 #: What Ansible takes for a template in a variable.
 TEMPLATE = re.compile(r"\{[{%#]")
-_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+# Resolvers take a host for an IPv4 address if its last label is a number.
+_NUMBER = re.compile(r"[0-9]+|0[Xx][0-9A-Fa-f]*")
 
 # No cluster's directory may be below these; below those in _SHARED it may.
 _SYSTEM_TREES = frozenset(
@@ -132,11 +134,11 @@ def _host(value: str) -> str:
         if (
             len(value) <= LONGEST_NAME
             and all(_LABEL.fullmatch(label) for label in labels)
-            and not labels[-1].isdigit()
+            and not _NUMBER.fullmatch(labels[-1])
         ):
             return value
         raise ValueError("must be an IP address or a host name") from None
-    if address.is_unspecified or address.is_multicast:
+    if networks.is_placeholder(address):
         raise ValueError("must be the address of a host; this one is a placeholder")
     return value
 
@@ -221,6 +223,7 @@ def _proxy_url(value: SecretStr) -> SecretStr:
     # credentials with them would be parsed, and shown, as another part of the URL.
     if re.search(r"[\s{}?#]", text) or parts.path.strip("/"):
         raise ValueError("must have blanks and { } / ? # percent-encoded")
+    urls.parts(text)  # Only now the port: part of a password may look like one.
     return value
 
 

@@ -24,7 +24,7 @@ _KINDS = (
     "ssh-rsa",
 )
 # `ssh-keygen -l` prints: bits, fingerprint, comment, (kind)
-_FINGERPRINT = re.compile(r"(?:\d{1,6} )?(SHA256:[A-Za-z0-9+/]{43})=?(?: .*)?")
+_FINGERPRINT = re.compile(r"(?:[0-9]{1,6} )?(SHA256:[A-Za-z0-9+/]{43})=?(?: .*)?")
 
 
 def checked(text: str) -> str:

@@ -28,11 +28,11 @@ LONGEST = 4096
 #: The word for an MTU that follows from the nodes' network interfaces.
 NODES = "nodes"
 
-_VERSION = re.compile(r"v?(1\.\d{1,3}\.\d{1,3})")
+_VERSION = re.compile(r"v?(1\.[0-9]{1,3}\.[0-9]{1,3})")
 #: The value of a label, unless it is empty.
 LABEL_VALUE = re.compile(NAME)
 _HOST_AND_PORT = (
-    r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?"
+    r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
 )
 _HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _HOSTS_ENTRY = "must be an IP address and one or several host names, as in /etc/hosts"
@@ -130,7 +130,7 @@ def _hosts_entry(value: str) -> str:
         address = networks.address(first)
     except ValueError:
         raise ValueError(_HOSTS_ENTRY) from None
-    if address.is_unspecified or address.is_multicast or not names:
+    if networks.is_placeholder(address) or not names:
         raise ValueError(_HOSTS_ENTRY)
     if any(len(name) > 253 or not _HOST_NAME.fullmatch(name) for name in names):
         raise ValueError(_HOSTS_ENTRY)
@@ -177,7 +177,7 @@ OptionalAddress = Optional[
     Annotated[networks.Address, BeforeValidator(networks.address)]
 ]
 OptionalQuantity = Optional[
-    Annotated[str, _matching(r"[1-9]\d{0,8}[KMGTPE]i?", "a size such as 20Gi")]
+    Annotated[str, _matching(r"[1-9][0-9]{0,8}[KMGTPE]i?", "a size such as 20Gi")]
 ]
 OptionalProfile = Optional[
     Annotated[str, _matching(PROFILE.pattern, "the name of a profile such as edge-5g")]

@@ -11,8 +11,10 @@ import hmac
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.remote.ssh import login_errors
 from tacker_k8s_mgmt.request import host_keys
 
@@ -37,6 +39,15 @@ def behind(host: str, bastion: str, port: int) -> str:
     :param port: the bastion's.
     """
     return f"{host}%{bastion}%{port}"
+
+
+def _spelled(entry: str) -> str:
+    """Return a host of ``known_hosts`` in one spelling, with its port if it has one."""
+    host, end, port = entry.removeprefix("[").partition("]:")
+    host = host.lower().removesuffix(".")
+    with suppress(ValueError):
+        host = networks.shortest(host)
+    return f"[{host}]:{port}" if end else host
 
 
 def _earlier_name(host: str) -> str:
@@ -161,16 +172,19 @@ class HostKeys:
         """Return where a key is marked as revoked for the host; "" for nowhere.
 
         For a name with wildcards or exceptions it is, whatever they are: they may be
-        hostile, and a key that is revoked for some hosts is not to be trusted.
+        hostile, and a key that is revoked for some hosts is not to be trusted. Nor does
+        a host escape by another spelling of its name.
         """
-        addresses = {host, _earlier_name(host), host.partition("%")[0]}
+        written = {host, _earlier_name(host), host.partition("%")[0]}
+        addresses = written | set(map(_spelled, written))
         names = {*addresses, *(host_name(name, port) for name in addresses)}
         for line in list(self._lines):
             marker, entries, _, shown = [*line.split(), "", "", ""][:4]
             if marker == _REVOKED and shown == key:
                 if set(entries) & set("*?!"):
                     return self.label
-                if any(_matches(e, n) for e in entries.split(",") for n in names):
+                every = [e for one in entries.split(",") for e in (one, _spelled(one))]
+                if any(_matches(entry, name) for entry in every for name in names):
                     return self.label
         places = (keys.revoked(host, port, key) for keys in self._former)
         return next(filter(None, places), "")

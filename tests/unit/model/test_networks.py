@@ -47,6 +47,29 @@ def test_a_link_local_host_may_have_an_interface(zone):
     assert str(networks.zoned_address(f"fe80::1%{zone}")) == "fe80::1"
 
 
+@pytest.mark.parametrize(
+    "blank",
+    ["\n", "\r", " ", "\t", "\x0b", "\x1c", "\x85", "\u2028", "\u3000"],
+    ids=repr,
+)
+def test_no_blank_is_inside_of_a_zoned_address(blank):
+    for text in (
+        f"fe80::1{blank}%eth0",
+        f"{blank}fe80::1%eth0",
+        f"fe80::1%eth0{blank}",
+    ):
+        with pytest.raises(ValueError, match="must be an IP address"):
+            networks.zoned_address(text)
+
+
+def test_ipv4_within_ipv6_is_the_same_host():
+    assert networks.shortest("::ffff:192.0.2.1") == "192.0.2.1"
+    assert networks.shortest("2001:DB8:0::1") == "2001:db8::1"
+    for text in ("::", "0.0.0.0", "::ffff:0.0.0.0", "::ffff:224.0.0.1", "ff02::1"):
+        assert networks.is_placeholder(networks.address(text)), text
+    assert not networks.is_placeholder(networks.address("::ffff:192.0.2.1"))
+
+
 @pytest.mark.parametrize("value", [None, 1, True, 10.5, b"\x7f\0\0\1", ["::1"], ""])
 def test_what_is_no_text_is_no_address(value):
     for read in (networks.address, networks.zoned_address, networks.network):

@@ -6,7 +6,9 @@ Ansible, YAML or a shell would take for more than a text.
 """
 
 import copy
+import functools
 import json
+import operator
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
@@ -202,6 +204,28 @@ def test_no_address_or_network_has_text_behind_it():
         *("ansible.ip_address", "bastion.ip_address", "cluster.node_registry.address"),
         *more,
     }
+
+
+#: Characters that Python takes for digits and letters of ASCII.
+ALIKE = str.maketrans(
+    "0123456789ksi",
+    "\u0660\u0661\u0662\u0663\u0664\u0665\u0666\u0667\u0668\u0669\u212a\u017f\u0131",
+)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_what_only_looks_like_a_digit_or_a_letter_is_none(release):
+    body = body_of(release)
+    for place in texts(body):
+        text = str(functools.reduce(operator.getitem, place, body))
+        alike = text.translate(ALIKE)
+        # A place for any text takes this, too; files have any name.
+        if (
+            not text.startswith("/")
+            and alike != text
+            and not read(body, place, "\u00e9\u0663")
+        ):
+            assert not read(body, place, alike), (shown(place), alike)
 
 
 @pytest.mark.parametrize("hostile", [one for one in HOSTILE if "\n" not in one])

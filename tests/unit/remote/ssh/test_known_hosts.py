@@ -264,6 +264,11 @@ def test_what_is_no_key_is_not_recorded(key):
         ("*,!10.0.0.9", "10.0.0.9"),
         ("10.0.0.9", known_hosts.behind("10.0.0.9", "bastion", 22)),
         ("10.0.0.9%bastion", known_hosts.behind("10.0.0.9", "bastion", 22)),
+        ("10.0.0.9", "::ffff:10.0.0.9"),
+        ("b,10.0.0.9", "::FFFF:A00:9"),
+        ("2001:db8::9", "2001:DB8:0::9"),
+        ("Server.Example.", "server.example"),
+        ("server.example", "SERVER.example."),
     ],
 )
 @pytest.mark.parametrize("recorded", ["", "10.0.0.9 ssh-ed25519 KEY9\n"])
@@ -292,6 +297,8 @@ def test_revoked_names_hashed_by_openssh_count():
     keys = HostKeys(f"@revoked {name} ssh-ed25519 KEY9\n")
     with pytest.raises(login_errors.RevokedKeyError):
         keys.trust("10.0.0.9", 22, "ssh-ed25519", "KEY9")
+    with pytest.raises(login_errors.RevokedKeyError):
+        keys.trust("::ffff:10.0.0.9", 22, "ssh-ed25519", "KEY9")
     assert keys.trust("10.0.0.8", 22, "ssh-ed25519", "KEY9")
 
 
