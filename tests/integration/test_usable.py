@@ -16,7 +16,9 @@ pytestmark = pytest.mark.lab
 @pytest.fixture(scope="module")
 def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     ha = Lab(tmp_path_factory.mktemp("usable"), "ha")
-    with ha.instance("usable") as made:
+    # Its workers get certificates of etcd, from the first control plane.
+    network = {"network": {"plugin": "flannel"}}
+    with ha.instance("usable", cluster=network) as made:
         made.instantiate()
         yield made
 

@@ -11,10 +11,14 @@ import sys
 import zipfile
 from pathlib import Path
 
+import jinja2
 import pytest
+import yaml
 
 from lab import releases
 from lab.cloud import ansible_server
+from tacker_k8s_mgmt.kubespray import variables
+from tacker_k8s_mgmt.model import network_plugins
 from tests.helpers.tool_warnings import warnings_in
 
 ROOT = Path(__file__).parents[3] / "lab/kubespray"
@@ -360,3 +364,22 @@ def test_a_second_control_plane_takes_the_ca_of_the_first(ansible, tmp_path):
     assert files == set(pairs)
     verify = ["openssl", "verify", "-CAfile", tmp_path / "one/ca.pem"]
     subprocess.run([*verify, tmp_path / "two/member-two.pem"], check=True)
+
+
+PLUGINS = [
+    {"kube_network_plugin": plugin, **more}
+    for plugin in (*network_plugins.PLUGINS, "canal")
+    for more in ({}, {"cilium_deploy_additionally": True}, {"calico_datastore": "etcd"})
+]
+
+
+@pytest.mark.parametrize("given", [{}, *PLUGINS], ids=str)
+def test_workers_get_certificates_of_etcd_as_with_kubespray(given):
+    """What the product believes is held to kubespray by a contract test."""
+    path = ROOT / "roles/kubespray_defaults/defaults/main.yml"
+    defaults = yaml.safe_load(path.read_text())
+    environment = jinja2.Environment(autoescape=False)  # noqa: S701
+    environment.filters["bool"] = bool
+    condition = environment.from_string(defaults["workers_need_etcd"])
+    wanted = variables.give_workers_etcd(given)
+    assert condition.render(defaults | given) == str(wanted)
