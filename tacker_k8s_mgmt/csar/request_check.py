@@ -20,7 +20,7 @@ from tacker_k8s_mgmt.csar import (
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
 from tacker_k8s_mgmt.csar.request import ATTRIBUTES, Request, external_cps
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.model import load_balancer
+from tacker_k8s_mgmt.model import load_balancer, python_text
 from tacker_k8s_mgmt.model.tree import dig, mapping, parse, sequence
 from tacker_k8s_mgmt.request import operator_server, params, profiles, user_data
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -312,11 +312,9 @@ def _can_be_imported(path: str) -> bool:
 
 def classes(source: bytes) -> set[str]:
     """The names of the classes of a Python file; none if it is no Python."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return set()
-    return {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    tree = python_text.parse(source)
+    body = tree.body if tree else ()
+    return {node.name for node in body if isinstance(node, ast.ClassDef)}
 
 
 def script(parsed: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from tacker_k8s_mgmt.model import python_text
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.tree import dig, sequence
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -131,11 +132,8 @@ def changes_resources(user_data: bytes) -> bool:
     """
     if _STANDARD.encode() in user_data:
         return True
-    try:
-        tree = ast.parse(user_data)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return True
-    return any(map(_changes, ast.walk(tree)))
+    tree = python_text.parse(user_data)
+    return tree is None or any(map(_changes, ast.walk(tree)))
 
 
 def _changes(node: ast.AST) -> bool:

@@ -6,10 +6,12 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
 import tacker_k8s_mgmt
+from tests.helpers import source
 
 _CALLS = frozenset(
     [
@@ -33,9 +35,7 @@ def of_package() -> dict[str, re.Pattern[Any]]:
     for module in _modules():
         for name, value in _values(module):
             found[f"{module.__name__}.{name}"] = value
-        with open(module.__file__, encoding="utf-8") as file:
-            tree = ast.parse(file.read())
-        for node in ast.walk(tree):
+        for node in ast.walk(source.module(Path(module.__file__))):
             if pattern := _written(node):
                 found[f"{module.__name__}:{node.lineno}"] = pattern  # type: ignore[attr-defined]
     return found

@@ -14,6 +14,7 @@ import pytest
 
 from tacker_k8s_mgmt import files
 from tests import tree
+from tests.helpers import source
 
 
 def device(path):
@@ -242,7 +243,7 @@ def test_no_module_changes_owner_or_mode_of_what_a_path_leads_to():
     found = set()
     for name in tree.files():
         if name.startswith("tacker_k8s_mgmt/") and name.endswith(".py"):
-            module = ast.parse((tree.ROOT / name).read_text())
+            module = source.module(tree.ROOT / name)
             calls = (one for one in ast.walk(module) if isinstance(one, ast.Call))
             found |= {name for call in calls if _follows_paths(call)}
     # On other hosts.

@@ -10,12 +10,13 @@ import inspect
 from collections.abc import Iterator
 
 from tacker_k8s_mgmt.remote.ssh import session
+from tests.helpers import source
 from tests.tree import ROOT
 
 PAGE = (ROOT / "doc" / "source" / "threats.rst").read_text()
 REMOTE = ROOT / "tacker_k8s_mgmt" / "remote"
 MODULES = {
-    str(path.relative_to(REMOTE).with_suffix("")): ast.parse(path.read_text())
+    str(path.relative_to(REMOTE).with_suffix("")): source.module(path)
     for path in sorted(REMOTE.rglob("*.py"))
     if "run_files" not in path.parts
 }
@@ -171,7 +172,7 @@ def test_each_connection_of_this_host_has_a_time_limit():
     unlimited = [
         f"{path.name}: {ast.unparse(call)}"
         for path in sorted((ROOT / "tacker_k8s_mgmt").rglob("*.py"))
-        for call in calls(ast.parse(path.read_text()), *names)
+        for call in calls(source.module(path), *names)
         if len(call.args) < 2 and "timeout" not in {one.arg for one in call.keywords}
     ]
     assert not unlimited

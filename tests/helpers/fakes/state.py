@@ -127,6 +127,10 @@ class SiteState:
         self.pod_probes: list[tuple[str, list[str]]] = []
         self.pod_sizes: dict[tuple[str, str], int] = {}
         self.pod_service = ""
+        self._begin_settings()
+
+    def _begin_settings(self) -> None:
+        """What nodes have of the operator."""
         self.settings = Settings()
         self.marks: dict[str, NodeMarks] = {}
         self.workloads: list[Workload] = []

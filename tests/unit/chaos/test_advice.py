@@ -6,6 +6,7 @@ import ast
 import pytest
 
 from tests.chaos import advice, guide, operations
+from tests.helpers import source
 from tests.tree import ROOT
 
 HOOKS = ROOT / "tacker_k8s_mgmt" / "hooks"
@@ -71,7 +72,7 @@ def test_what_has_to_follow():
 def advised():
     """Every whole text of the hooks that names a verb in the way errors do."""
     for path in HOOKS.rglob("*.py"):
-        nodes = list(ast.walk(ast.parse(path.read_text())))
+        nodes = list(ast.walk(source.module(path)))
         parts = {id(part) for one in nodes for part in getattr(one, "values", [])}
         for node in nodes:
             text = getattr(node, "value", None)

@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.cloud.questions import Question
 from tacker_k8s_mgmt.model import playbook_runs
 from tacker_k8s_mgmt.model.playbook_runs import Progress
 from tacker_k8s_mgmt.remote.ssh import channel
+from tests.helpers import source
 from tests.helpers.hostile import ESCAPES, STEERING
 from tests.helpers.requests import VNF
 from tests.unit.cli import journals
@@ -55,7 +56,7 @@ def test_there_is_one_way_out_to_the_terminal():
     found = {
         str(path.relative_to(root))
         for path in root.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(source.module(path))
         if prints(node)
     }
     assert found == {"common.py"}

@@ -11,6 +11,7 @@ import pytest
 import tacker_k8s_mgmt
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
+from tests.helpers import source
 
 ROOT = Path(tacker_k8s_mgmt.__file__).parent
 BELOW = ("lifecycle", "remote", "topology", "kubespray", "request", "model")
@@ -24,13 +25,13 @@ TEXTS = {
 
 
 def constants(path):
-    tree = ast.parse(path.read_text())
+    tree = source.module(path)
     found = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return {value for value in found if isinstance(value, str)}
 
 
 def docstrings(path):
-    found = ast.walk(ast.parse(path.read_text()))
+    found = ast.walk(source.module(path))
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
     return {ast.get_docstring(one, False) for one in found if isinstance(one, kinds)}
 

@@ -2,11 +2,13 @@
 """Addresses and networks that others write."""
 
 import ast
+from pathlib import Path
 
 import pytest
 
 from tacker_k8s_mgmt.model import networks
 from tests import tree
+from tests.helpers import source
 
 ZONES = (
     "x\n10.9.9.9 ssh-ed25519 AAAA",
@@ -89,10 +91,10 @@ def test_a_network_has_one_spelling(written, meant):
     assert str(networks.network(written)) == meant
 
 
-def _readers(text: str) -> set[str]:
+def _readers(path: Path) -> set[str]:
     """What a module takes from the libraries that read addresses as they like."""
     found = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(source.module(path)):
         if isinstance(node, ast.ImportFrom) and node.module in ("ipaddress", "netaddr"):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Import):
@@ -105,7 +107,7 @@ def test_no_other_module_of_the_driver_reads_them():
     for name in tree.files():
         if not name.startswith("tacker_k8s_mgmt/") or not name.endswith(".py"):
             continue
-        if found := _readers((tree.ROOT / name).read_text()):
+        if found := _readers(tree.ROOT / name):
             readers[name] = found
     own = readers.pop("tacker_k8s_mgmt/model/networks.py")
     assert {"ip_address", "ip_network"} <= own

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The project's own code as trees, for tests that look through all of it."""
+
+import ast
+import functools
+from pathlib import Path
+
+from tacker_k8s_mgmt.model import python_text
+
+
+@functools.cache
+def module(path: Path) -> ast.Module:
+    """A module as a tree, which is read and not changed."""
+    found = python_text.parse(path.read_text())
+    assert found, path
+    return found
