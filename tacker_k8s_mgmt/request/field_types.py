@@ -223,7 +223,9 @@ def _proxy_url(value: SecretStr) -> SecretStr:
     # credentials with them would be parsed, and shown, as another part of the URL.
     if re.search(r"[\s{}?#]", text) or parts.path.strip("/"):
         raise ValueError("must have blanks and { } / ? # percent-encoded")
-    urls.parts(text)  # Only now the port: part of a password may look like one.
+    # A port may be a word that the specification's sample has to be replaced.
+    if ":" in (host := parts.netloc.rpartition("@")[2]) and not host.isascii():
+        raise ValueError(problem)
     return value
 
 
