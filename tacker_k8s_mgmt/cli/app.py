@@ -18,6 +18,7 @@ import cliff.help
 from tacker_k8s_mgmt.cli import commands, common
 from tacker_k8s_mgmt.cli.base import Parser, Reporting
 from tacker_k8s_mgmt.cli.complete import Complete
+from tacker_k8s_mgmt.plain_text import printable
 
 _DESCRIPTION = "Kubernetes cluster VNFs with Tacker and kubespray."
 _EXAMPLES = """examples:
@@ -135,7 +136,8 @@ class App(cliff.app.App):
         """
         level = self.options.verbose_level
         self._handler = logging.StreamHandler(self.stderr)
-        self._handler.setFormatter(logging.Formatter(self.CONSOLE_MESSAGE_FORMAT))
+        self._handler.setFormatter(_Plain(self.CONSOLE_MESSAGE_FORMAT))
+        logging.captureWarnings(True)
         root = logging.getLogger()
         root.addHandler(self._handler)
         root.setLevel(_LEVELS[min(level, len(_LEVELS) - 1)])
@@ -180,6 +182,7 @@ class App(cliff.app.App):
         finally:
             if self._handler:
                 logging.getLogger().removeHandler(self._handler)
+                logging.captureWarnings(False)
         return common.USAGE if self.interactive_mode else code
 
     def run_subcommand(self, argv: list[str]) -> int:
@@ -215,6 +218,13 @@ class App(cliff.app.App):
         for name, point in sorted(self.command_manager):
             if not group or name.split()[0] == group:
                 yield name, point.load()
+
+
+class _Plain(logging.Formatter):
+    """Names and texts of others, and tracebacks with them, cannot steer a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
 
 
 def _line(command: Any) -> str:

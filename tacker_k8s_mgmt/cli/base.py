@@ -68,7 +68,7 @@ class Reporting(cliff.command.Command):
             raise
         except Exception as error:
             if self.app.options.debug:
-                traceback.print_exc()
+                common.complain(traceback.format_exc())
             if isinstance(error, OSError) and common.is_lost(error):
                 return common.lost(error)
             code, text = _judged(error)

@@ -3,8 +3,10 @@
 
 import ast
 import io
+import logging
 import re
 import types
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -48,6 +50,7 @@ def prints(node):
     called = ast.unparse(node.func)
     return called == "print" or bool(
         re.search(r"\b(stdout|stderr)(\.buffer)?\.write(lines)?$", called)
+        or re.search(r"\b(print_exc(eption)?|print_stack|logging\.Formatter)$", called)
     )
 
 
@@ -69,6 +72,29 @@ def test_each_text_of_a_command_is_plain(capsys):
     said = capsys.readouterr()
     assert "gnp.exe" in said.out
     assert is_plain(said.out + said.err)
+
+
+@pytest.mark.parametrize("option", [[], ["-v"], ["-v", "-v"], ["--debug"]])
+def test_logs_warnings_and_tracebacks(monkeypatch, capsys, option):
+    def lookup():
+        warnings.warn(ESCAPES, stacklevel=1)
+        logging.getLogger("tacker_k8s_mgmt.remote").info("a host says %s", ESCAPES)
+        try:
+            raise ValueError(ESCAPES)
+        except ValueError:
+            logging.getLogger("library").exception("no %s", ESCAPES)
+            raise
+
+    monkeypatch.setattr(tacker_records, "lookup", lookup)
+    warnings_of_python = warnings.showwarning
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main([*option, "cluster", "check", VNF]) == 1
+    said = capsys.readouterr()
+    assert "gnp.exe" in said.err
+    assert is_plain(said.out + said.err)
+    assert ("Traceback" in said.err) == bool(option)
+    assert warnings.showwarning is warnings_of_python
 
 
 def test_questions_with_names_of_a_cloud(capsys, monkeypatch):
