@@ -5,9 +5,11 @@ It also recognises secrets in free-form variables.
 """
 
 import base64
+import html
 import json
 import re
 import sys
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
@@ -29,6 +31,12 @@ _USER = re.compile(r"user(_?name)?$", re.IGNORECASE)
 _SIGNATURE = re.compile(r"sig(nature)?$", re.IGNORECASE)
 _SHORTEST_TOKEN = 16
 _WORD = re.compile(r"\S+")
+# What :func:`_flat` leaves out.
+_BREAK = re.compile(r"\\n|[\s\\]")
+_OF_HTML = re.compile("[<>&\u2028\u2029]")
+_ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
+# A login without a scheme, as proxies have it; images have digests behind the sign.
+_LOGIN = re.compile(r"[^\s:/@\"'=,;]+:[^\s/]*@(?!sha256:)")
 _QUERY = re.compile(r"[?&;]([^=&;?#]*)=([^&;#]*)")
 _AUTHORITY_ENDS = re.compile("[/?#]")
 _ENDS_OF_LOGINS = re.compile("[@:/?#]")
@@ -55,12 +63,40 @@ class Redactor:
         }
         # Longest first, because a secret may be part of another.
         self._forms = sorted(forms, key=lambda form: (-len(form), form))
+        flat = map(_flat, forms)
+        self._flat_forms = {form for form in flat if len(form) >= _SHORTEST_LINE}
 
     def __call__(self, text: str) -> str:
         """The text without the secrets."""
         # Few are in a text; one pattern for all would take seconds for a megabyte.
         found = "|".join(re.escape(form) for form in self._forms if form in text)
-        return re.sub(found, STARS, text) if found else text
+        return self._without_broken(re.sub(found, STARS, text) if found else text)
+
+    def _without_broken(self, text: str) -> str:
+        """The text without secrets that have other blanks, backslashes or line breaks.
+
+        Ansible breaks the lines of its warnings anywhere; YAML and base64 have lines.
+        """
+        flat = _flat(text)
+        found = [form for form in self._flat_forms if form in flat]
+        if not found:
+            return text
+        places, end = array("Q"), 0
+        for match in _BREAK.finditer(text):
+            places.extend(range(end, match.start()))
+            end = match.end()
+        places.extend(range(end, len(text)))
+        shown, end = [], 0
+        pattern = "|".join(map(re.escape, sorted(found, key=len, reverse=True)))
+        for match in re.finditer(pattern, flat):
+            shown += [text[end : places[match.start()]], STARS]
+            end = places[match.end() - 1] + 1
+        return "".join([*shown, text[end:]])
+
+
+def _flat(text: str) -> str:
+    """The text without blanks, line breaks (also of JSON) and backslashes."""
+    return "".join(text.replace("\\n", "").split()).replace("\\", "")
 
 
 def _with_lines(secrets: Iterable[str]) -> Iterator[str]:
@@ -77,13 +113,16 @@ def _forms(secret: str) -> Iterator[str]:
     shell; and these in JSON, as messages of Ansible quote them.
     """
     forms = dict.fromkeys(_plain_forms(secret))
+    # Those of a file in JSON with logins in base64, as registries have them, too.
+    encoded = {one for form in _in_json(secret) for one in _in_base64(form)}
+    twice = {one for form in encoded for one in _in_base64(form)}
     for _ in range(_QUOTED_IN_JSON):
         forms |= {json.dumps(form)[1:-1]: None for form in forms}
         forms |= {json.dumps(form, ensure_ascii=False)[1:-1]: None for form in forms}
         # Of a text with quotation marks of both kinds.
         forms |= {repr(f"\"'{form}")[4:-1]: None for form in forms}
     yield from forms
-    yield from _in_base64(secret.encode(errors="replace"))
+    yield from encoded | twice
 
 
 def _plain_forms(secret: str) -> Iterator[str]:
@@ -94,22 +133,40 @@ def _plain_forms(secret: str) -> Iterator[str]:
     ):
         yield quoted
         yield re.sub("%..", lambda match: match[0].lower(), quoted)
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield quote(quote(secret, safe="", errors="replace"))
+    yield from _in_json(secret)
     yield repr(secret)[1:-1]
-    yield secret.replace("'", "'\"'\"'")
+    yield ascii(secret)[1:-1]
+    yield repr(secret.encode(errors="replace"))[2:-1]
+    yield html.escape(secret, quote=False)
+    yield html.escape(secret)
+    yield html.escape(secret, quote=False).replace('"', "&#34;").replace("'", "&#39;")
+    yield (quoted := secret.replace("'", "'\"'\"'"))
+    yield quoted.replace("'", "'\"'\"'")
     yield secret.replace("'", "'\\''")
     yield secret.replace("'", "''")
     if not (secret.isascii() and secret.isprintable()):
         yield yaml.safe_dump(secret, default_style='"', width=sys.maxsize).strip()[1:-1]
 
 
-def _in_base64(secret: bytes) -> Iterator[str]:
+def _in_json(secret: str) -> Iterator[str]:
+    """As Python, Go and others write it between quotation marks."""
+    yield secret
+    for written in (json.dumps(secret), json.dumps(secret, ensure_ascii=False)):
+        inner = written[1:-1]
+        yield inner
+        yield inner.replace("/", "\\/")
+        yield _OF_HTML.sub(lambda match: f"\\u{ord(match[0]):04x}", inner)
+        yield _ESCAPE.sub(lambda match: "\\u" + match[1].upper(), inner)
+
+
+def _in_base64(text: str) -> Iterator[str]:
     """What base64 makes of a secret wherever it begins in what is encoded.
 
     A login is encoded as ``user:password``. Characters that stand for bits of what is
     around the secret, too, are left out.
     """
+    secret = text.encode(errors="replace")
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + secret).decode()
         begin, end = -(-before * 8 // 6), (before + len(secret)) * 8 // 6
@@ -157,6 +214,8 @@ def _login(word: str) -> tuple[int, int]:
     """Where a URL has its login; an empty range if it has none."""
     # Not by one pattern: from each "://" it would search the rest of the text.
     begins, scheme, rest = word.partition(_SCHEME_ENDS)
+    if not scheme and (login := _LOGIN.match(word)):
+        return 0, login.end() - 1
     start = len(begins) + len(scheme)
     authority = _AUTHORITY_ENDS.split(rest, maxsplit=1)[0]
     end = authority.rfind("@")

@@ -42,7 +42,7 @@ def probe(session: Session) -> None:
     """
     result = session.run(["sh", "-c", _TEMPORARY], timeout=_SECONDS, check=False)
     if result.rc:
-        reason = session.redact(last_lines(result.stderr)) or "it gives no reason"
+        reason = last_lines(session.redact(result.stderr)) or "it gives no reason"
         raise errors.UnusableError(host=session.host, reason=reason.rstrip("."))
 
 

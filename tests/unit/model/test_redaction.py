@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 import base64
+import html
 import json
+import textwrap
 import time
 from urllib.parse import quote, quote_plus
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.model.redaction import SHORTEST, Redactor
 
+NESTED = "'\"'\"'"
 AWKWARD = "p@ss/w\"ö r'd%+\\n"
 
 
@@ -30,6 +34,17 @@ AWKWARD = "p@ss/w\"ö r'd%+\\n"
         pytest.param(AWKWARD.replace("'", "''"), id="in-yaml"),
         pytest.param(json.dumps(json.dumps(AWKWARD))[3:-3], id="in-json-in-json"),
         pytest.param(base64.b64encode(AWKWARD.encode()).decode()[:22], id="in-base64"),
+        pytest.param(
+            AWKWARD.replace("'", NESTED).replace("'", NESTED),
+            id="in-a-shell-of-a-shell",
+        ),
+        pytest.param(quote(quote(AWKWARD, safe="")), id="in-a-url-in-a-url"),
+        pytest.param(json.dumps(AWKWARD).replace("/", "\\/")[1:-1], id="in-php-json"),
+        pytest.param(json.dumps(AWKWARD).replace("f6", "F6")[1:-1], id="in-java-json"),
+        pytest.param(repr(AWKWARD.encode())[2:-1], id="in-python-bytes"),
+        pytest.param(ascii(AWKWARD)[1:-1], id="in-python-ascii"),
+        pytest.param(html.escape(AWKWARD), id="in-html"),
+        pytest.param(AWKWARD.replace("'", "&#39;").replace('"', "&#34;"), id="in-go"),
     ],
 )
 def test_a_secret_is_starred_in_every_form(form):
@@ -44,6 +59,7 @@ def test_a_secret_is_starred_in_every_form(form):
         ("https://user:pass/word@host", {"pass/word", "pass", "word"}),
         ("https://user:pass@host:word", {"pass@host:word", "pass", "word"}),
         ("https://token@host/x", {"token"}),
+        ("user:p@ssword@proxy:3128", {"p@ssword", "ssword"}),
         ("https://token:@host/x", {"token"}),
         ("https://ghp_0123456789abcdef:x-oauth@h", {"ghp_0123456789abcdef", "x-oauth"}),
         ("https://host/x?a=1&sig=abcdef&X-Amz-Security-Token=xyz1", {"abcdef", "xyz1"}),
@@ -70,6 +86,47 @@ def test_secrets_in_urls(url, secrets):
 def test_what_has_no_secret_stays(text):
     assert not list(redaction.in_url(text))
     assert redaction.without_login(text) == text
+
+
+def test_what_go_escapes_in_json():
+    # As kubectl quotes an object in its annotation.
+    assert Redactor(["pass<&>word"])('{"a": "pass\\u003c\\u0026\\u003eword"}') == (
+        '{"a": "***"}'
+    )
+
+
+LONG = "Z1e2d3c4-b5a6 öüü/W1v2u3t4 s5r6q7p8 " * 2 + "and-a-very-long-word" * 4
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "[WARNING]: no login with "])
+@pytest.mark.parametrize("secret", [LONG, "hunter2-hunter2", "two words  of it"])
+def test_no_line_of_a_secret_is_left_where_a_text_is_wrapped(secret, before):
+    document = json.dumps({"auths": {"h": {"auth": _base64(f"u:{secret}")}}})
+    texts = {
+        # Ansible's warnings are wrapped thus.
+        "ansible": "\n".join(textwrap.wrap(f"{before}{secret} is wrong", 20)),
+        "in json": json.dumps(
+            "\n".join(textwrap.wrap(f"{before}{secret} is wrong", 20))
+        ),
+        "joined": f"{before}{' '.join(secret.split())}",
+        "yaml": yaml.safe_dump({before: secret}, width=20),
+        "yaml, quoted": yaml.safe_dump({before: secret}, default_style='"', width=20),
+        "base64": base64.encodebytes(f"{before}{secret}".encode()).decode(),
+        "a registry's secret": base64.encodebytes(document.encode()).decode(),
+    }
+    for name, text in texts.items():
+        shown = Redactor([secret])(text)
+        assert "***" in shown, name
+        # What is at its ends in base64, and what is around it.
+        left = [part for part in text.split() if len(part) > 40 and part in shown]
+        assert not left, name
+        assert not [
+            word for word in secret.split() if len(word) > 4 and word in shown
+        ], name
+
+
+def _base64(text):
+    return base64.b64encode(text.encode()).decode()
 
 
 def test_a_megabyte_with_the_lines_of_a_key_takes_no_time():
