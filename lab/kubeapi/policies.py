@@ -208,13 +208,24 @@ class _Parser:
 
 
 def _member(base: _Expression, name: str) -> _Expression:
-    return lambda values: _field(base(values), name)
+    def value(values: _Values) -> Any:
+        found = _field(base(values), name)
+        if found is None:
+            # The API server has dropped it when it read the object.
+            raise _missing(name)
+        return found
+
+    return value
 
 
 def _field(value: Any, name: str) -> Any:
     if not isinstance(value, Mapping) or name not in value:
-        raise CelError(f"no such key: {name}")
+        raise _missing(name)
     return value[name]
+
+
+def _missing(name: str) -> CelError:
+    return CelError(f"no such key: {name}")
 
 
 def _has(path: _Expression, values: _Values) -> bool:

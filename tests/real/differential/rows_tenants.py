@@ -6,7 +6,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.lifecycle.steps import tenant_objects
 from tacker_k8s_mgmt.request.tenants import Tenant
-from tests.helpers import kubeapi
+from tests.helpers import admission_requests, kubeapi
 from tests.real.differential.rows import Row, comparable, http, kubectl, manifest_list
 from tests.real.differential.site import Site
 
@@ -58,6 +58,18 @@ def _refused(site: Site) -> Any:
     return {"status": refused.status, "body": comparable(refused.body)}
 
 
+def _decided(site: Site) -> Any:
+    """What the policy of a tenant's namespace admits and refuses."""
+
+    def ask(method: str, path: str, body: Any, kind: str) -> tuple[int, Any]:
+        got = site.request(method, path, body, headers={"Content-Type": kind})
+        return got.status, got.body
+
+    admission_requests.prepare(ask)
+    site.wait(lambda: admission_requests.is_active(ask))
+    return comparable(admission_requests.answers(ask))
+
+
 def _path(manifest: Any) -> str:
     """Where an object of the tenant's own namespace is."""
     group = manifest["apiVersion"]
@@ -103,4 +115,6 @@ ROWS: tuple[Row, ...] = (
         f"delete serviceaccount blue -n {tenant_objects.ACCOUNTS}",
     ),
     Row("tenants: its token is refused", _refused),
+    Row("tenants: admission policies", _decided),
+    kubectl("tenants: the end of those", "delete namespace blue free --wait=true"),
 )

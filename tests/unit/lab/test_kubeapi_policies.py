@@ -47,6 +47,7 @@ OLD_NAME = {"type": "ExternalName", "externalName": "a.example.org"}
     [
         ({"type": "ClusterIP"}, None, True),
         ({"type": "ClusterIP", "externalIPs": []}, None, True),
+        ({"type": "ClusterIP", "externalIPs": None}, None, True),
         (OLD_IP, None, False),
         (OLD_IP, {"type": "ClusterIP"}, False),
         (OLD_IP, OLD_IP, True),
