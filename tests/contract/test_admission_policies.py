@@ -53,7 +53,11 @@ def test_what_takes_over_an_address_or_leads_away_is_refused():
     assert refused == {
         *("create ips", "create ips of a balanced one", "create a name"),
         *("create a name and ips", "create ips without effect", "apply ips"),
-        *("apply ips to it", "patch ips onto a plain one", "patch ips onto it otherwise"),
+        *(
+            "apply ips to it",
+            "patch ips onto a plain one",
+            "patch ips onto it otherwise",
+        ),
         *("patch a plain one to a name", "patch more ips", "patch other ips"),
         *("patch ips again", "patch another name", "patch a name and ips"),
         "patch and back",

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import types
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -15,6 +16,7 @@ import yaml
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from oslo_config import cfg
+from pydantic import SecretStr
 from tacker import context as tacker_context
 from tacker import objects
 from tacker.common import driver_manager, exceptions
@@ -28,7 +30,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.cnf import advice, clusters, driver, manifests
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE
 from tacker_k8s_mgmt.hooks.cnf.v2 import V2Call
-from tacker_k8s_mgmt.hooks.v1 import openstack, vim
+from tacker_k8s_mgmt.hooks.v1 import openstack, vim, vim_login
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.hooks.v2 import identities
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
@@ -40,7 +42,7 @@ from tacker_k8s_mgmt.lifecycle.expose import (
     Expose,
     Unexpose,
 )
-from tacker_k8s_mgmt.model.cluster import ClusterIdentity
+from tacker_k8s_mgmt.model.cluster import ClusterAccess, ClusterIdentity
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract import tacker_configuration
@@ -145,7 +147,7 @@ class TestCluster:
         def check(vnf_id, is_v1):
             asked.append((vnf_id, is_v1))
             if vnf_id != TWO:
-                raise api_login.LoginNotAccepted(endpoint=ENDPOINT)
+                raise api_login.LoginNotAccepted(endpoint=ENDPOINT, what="")
 
         assert clusters.at(ENDPOINT, check=check) == TWO
         assert asked == [(ONE, True), (TWO, False)]
@@ -340,6 +342,26 @@ class TestEntriesOfUsers:
         assert clusters.at(url) == TWO
         assert identities.read(str(tmp_path), TWO) == moved
 
+    def test_do_not_hide_another_cluster_with_an_error(
+        self, instances, registered, monkeypatch
+    ):
+        """As one with a certificate that is none, beside one of an earlier release."""
+        monkeypatch.setattr(vim, "registered", lambda context: iter(()))
+        listed = [(ONE, ENDPOINT), (TWO, ENDPOINT)]
+        monkeypatch.setattr(v2_lookup, "registered", lambda context: iter(listed))
+        known = ClusterIdentity(ENDPOINT, "CA", "uid")
+
+        def identity(context, vnf_id):
+            if vnf_id != ONE or known is None:
+                raise errors.RemoteError(detail="silent")
+            return known
+
+        monkeypatch.setattr(v2_lookup, "identity", identity)
+        assert clusters.at(ENDPOINT) == ONE
+        known = None
+        with pytest.raises(errors.RemoteError, match="silent"):
+            clusters.at(ENDPOINT)
+
     def test_do_not_hide_a_record_while_the_cluster_is_silent(
         self, instances, monkeypatch, tmp_path
     ):
@@ -363,11 +385,12 @@ class TestRights:
         tokens = []
         known = ClusterIdentity(ENDPOINT, "CA", "uid")
 
-        def check(vnf_id, identity, token):
+        def check(vnf_id, identity, token, namespaces):
             tokens.append(token)
             assert identity == known
+            assert set(namespaces) == {"theirs"}
             if token != "g00d":
-                raise api_login.LoginNotAccepted(endpoint=ENDPOINT)
+                raise api_login.LoginNotAccepted(endpoint=ENDPOINT, what="")
 
         monkeypatch.setattr(api_login, "check", check)
         monkeypatch.setattr(vim, "project_of", lambda context, vnf_id: "blue")
@@ -376,17 +399,62 @@ class TestRights:
         return tokens
 
     def test_a_project_may_use_its_own_clusters(self, asked):
-        clusters.check_login(ONE, True, project="blue", token=lambda: "")
+        places: dict[str, Any] = {"project": "blue", "namespaces": lambda: {"theirs"}}
+        clusters.check_login(ONE, True, token=lambda: "", **places)
         assert asked == []
 
     @pytest.mark.parametrize(
         ("is_v1", "project"), [(True, "red"), (True, ""), (False, "red"), (False, "")]
     )
     def test_others_need_a_login_of_the_cluster(self, asked, is_v1, project):
-        clusters.check_login(ONE, is_v1, project=project, token=lambda: "g00d")
+        places: dict[str, Any] = {"project": project, "namespaces": lambda: {"theirs"}}
+        clusters.check_login(ONE, is_v1, token=lambda: "g00d", **places)
         with pytest.raises(api_login.LoginNotAccepted):
-            clusters.check_login(ONE, is_v1, project=project, token=lambda: "b4d")
+            clusters.check_login(ONE, is_v1, token=lambda: "b4d", **places)
         assert asked == ["g00d", "b4d"]
+
+    @pytest.mark.parametrize("is_v1", [True, False])
+    def test_a_cluster_that_the_driver_did_not_make_is_none(
+        self, monkeypatch, asked, is_v1
+    ):
+        for module in (vim, v2_lookup):
+            monkeypatch.setattr(module, "identity", lambda context, vnf_id: None)
+        places: dict[str, Any] = {"project": "red", "namespaces": lambda: {"theirs"}}
+        with pytest.raises(api_login.OtherCluster):
+            clusters.check_login(ONE, is_v1, token=lambda: "g00d", **places)
+        assert asked == []
+
+    def test_a_vim_with_the_drivers_mark_needs_its_login(self, monkeypatch):
+        """Any project may write the mark, and name its VIM in metadata."""
+        made = types.SimpleNamespace(vnf_metadata={vim.METADATA_KEY: "forged"})
+        monkeypatch.setattr(objects.VnfInstance, "get_by_id", lambda *_: made)
+        known = {"forged": {"auth_url": ENDPOINT}}
+        monkeypatch.setattr(vim, "all_vims", lambda context: known)
+        access = ClusterAccess(SecretStr("a tenant's"), "CA")
+        monkeypatch.setattr(vim_login, "read", lambda context, vim_id: access)
+        seen = []
+        monkeypatch.setattr(api_login, "identify", seen.append)
+        assert vim.identity(CONTEXT, TWO) is None
+        assert seen == [
+            {
+                "interfaceInfo": {"endpoint": ENDPOINT, "ssl_ca_cert": "CA"},
+                "accessInfo": {"bearer_token": "a tenant's"},
+            }
+        ]
+
+    def test_where_the_cnf_is_needs_the_right(self, v1, monkeypatch):
+        """In the v1 API, users may modify the metadata that say where."""
+        found = []
+
+        def check(*_, namespaces, **__):
+            found.append(set(namespaces()))
+
+        monkeypatch.setattr(clusters, "check_login", check)
+        start = requested(**{ATTRIBUTE: WEB, "namespace": "blue"})
+        v1("instantiate_start", TestV1.REQUEST, start, vnf_metadata={"namespace": "x"})
+        v1("instantiate_start", TestV1.REQUEST, requested(**{ATTRIBUTE: WEB}))
+        v1("scale_end", "scale_vnf_request", vnf_metadata={"namespace": "red"})
+        assert found == [{"blue"}, {"theirs"}, {"red"}]
 
     @pytest.mark.parametrize("hook", [n for n in driver.HOOKS if n in advice.V2])
     def test_without_one_no_hook_works_on_the_cluster(
@@ -407,6 +475,7 @@ class TestRights:
             "instantiationState": "INSTANTIATED",
             "vimConnectionInfo": {"v": entry},
             "metadata": {ATTRIBUTE: ONLY_LB},
+            "instantiatedVnfInfo": {"metadata": {"namespace": "theirs"}},
         }
         patch = {"metadata": {ATTRIBUTE: ONLY_LB}}
         call = Call(hook, patch, one, {}, "/nonexistent")

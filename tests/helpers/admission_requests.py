@@ -17,8 +17,8 @@ _JSON = "application/json"
 _MERGE, _APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 _STRATEGIC = "application/strategic-merge-patch+json"
 _PORTS = [{"port": 80, "protocol": "TCP"}]
-_IPS = {"externalIPs": ["192.0.2.1"]}
-_MORE_IPS = {"externalIPs": ["192.0.2.1", "192.0.2.2"]}
+_IPS: dict[str, Any] = {"externalIPs": ["192.0.2.1"]}
+_MORE_IPS: dict[str, Any] = {"externalIPs": ["192.0.2.1", "192.0.2.2"]}
 _NAME = {"type": "ExternalName", "externalName": "a.example.org"}
 _BLUE, _FREE = (f"/api/v1/namespaces/{name}/services" for name in ("blue", "free"))
 
@@ -35,7 +35,7 @@ def _service(name: str, **spec: Any) -> dict[str, Any]:
     }
 
 
-def _created(text: str, place: str = _BLUE, **spec: Any) -> Request:
+def _created(text: str, place: str = _BLUE, /, **spec: Any) -> Request:
     name = text.replace(" ", "-").lower()
     return f"create {text}", "POST", place, _service(name, **spec), _JSON
 

@@ -4,12 +4,12 @@
 The login of the cluster and of its load balancer comes from where the cluster's own
 hooks have it, so the CNF's owner needs none. What allows an exposure is that Tacker
 runs the CNF on that cluster: the endpoint of the CNF's VIM has to be the cluster's,
-also where the request names the cluster, and the cluster has to accept the VIM's login.
-In the v1 API, where Tacker has verified a VIM and knows its project, a VIM of the
-cluster's own project is enough.
+also where the request names the cluster, and the VIM's login has to be one that may
+create the CNF's Services there. In the v1 API, where Tacker has verified a VIM and
+knows its project, a VIM of the cluster's own project is enough.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -85,13 +85,19 @@ def at(
 
 
 def check_login(
-    vnf_id: str, is_v1: bool, *, project: str, token: Callable[[], str]
+    vnf_id: str,
+    is_v1: bool,
+    *,
+    project: str,
+    token: Callable[[], str],
+    namespaces: Callable[[], Collection[str]],
 ) -> None:
     """Check that a CNF may use a cluster.
 
     :param vnf_id: the cluster's VNF instance; of the v1 API, if *is_v1*.
     :param project: of the CNF; "" in the v2 API, which does not know it.
     :param token: returns that of the CNF's VIM.
+    :param namespaces: returns those of its Services.
     :raises LoginNotAccepted, OtherCluster, RemoteError: see :func:`.api_login.check`.
     """
     context = tacker_context.get_admin_context()
@@ -99,13 +105,10 @@ def check_login(
         owner = database.ask(context, partial(vim.project_of, vnf_id=vnf_id))
         if project and project == owner:
             return
-        known = vim.identity(context, vnf_id)
-    else:
-        recorded = v2_lookup.identity(context, vnf_id)
-        if recorded is None:
-            raise api_login.OtherCluster(endpoint="of the CNF's VIM", vnf=vnf_id)
-        known = recorded
-    api_login.check(vnf_id, known, token())
+    known = (vim if is_v1 else v2_lookup).identity(context, vnf_id)
+    if known is None:
+        raise api_login.OtherCluster(endpoint="of the CNF's VIM", vnf=vnf_id)
+    api_login.check(vnf_id, known, token(), namespaces())
 
 
 def _known(
@@ -123,8 +126,17 @@ def _known(
     known = [one for one in found if one[1] or is_at(v2_lookup.recorded(one[0]))]
     if known:
         return known
-    context = tacker_context.get_admin_context()
-    return [one for one in found if is_at(v2_lookup.identity(context, one[0]))]
+    context, failure = tacker_context.get_admin_context(), None
+    for one in found:
+        try:
+            if is_at(v2_lookup.identity(context, one[0])):
+                known.append(one)
+        except errors.RemoteError as error:
+            # It may be an entry that leads nowhere, beside the cluster's own.
+            failure = failure or error
+    if failure and not known:
+        raise failure
+    return known
 
 
 def _accepting(

@@ -68,6 +68,9 @@ class Call(Protocol):
     def token(self) -> str:
         """The token with which Tacker uses the CNF's VIM; "" if it uses none."""
 
+    def namespace(self) -> str:
+        """Where Tacker puts the CNF; "" if only its manifests say it."""
+
     def cnf(self) -> Cnf: ...
 
     def manifests(self) -> Sequence[Service] | None:
@@ -122,7 +125,12 @@ def _params(call: Call, wrong: str = "") -> ExposureParams:
 
 
 def _on_cluster(call: Call, params: ExposureParams, operation: Any) -> None:
-    check = partial(clusters.check_login, project=call.project, token=call.token)
+    check = partial(
+        clusters.check_login,
+        project=call.project,
+        token=call.token,
+        namespaces=partial(_namespaces, call),
+    )
     cluster = clusters.at(call.endpoint(), params.cluster_vnf_instance_id, check)
     call.begin()
     name = f"{call.name} of CNF {call.vnf_id}"
@@ -130,6 +138,14 @@ def _on_cluster(call: Call, params: ExposureParams, operation: Any) -> None:
     if followed_by:
         followed_by += f" of CNF {call.vnf_id}"
     clusters.work(cluster, name, operation, call.advice, followed_by)
+
+
+def _namespaces(call: Call) -> frozenset[str]:
+    """The namespaces of the CNF's Services."""
+    if named := call.namespace():
+        return frozenset({named})
+    written = frozenset(service.namespace for service in call.manifests() or ())
+    return written or frozenset({"default"})
 
 
 def _check(call: Call) -> None:

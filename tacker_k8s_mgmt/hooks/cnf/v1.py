@@ -97,6 +97,14 @@ class V1Call:
                 hint="See that `openstack vim show` shows it.",
             ) from None
 
+    def namespace(self) -> str:
+        """Where Tacker puts the CNF; "" if only its manifests say it."""
+        given = self.additional_params.get("namespace")
+        # What an earlier life of the VNF instance has left does not hold any more.
+        is_new = self.name == "instantiate_start"
+        known = None if is_new else self.metadata.get("namespace")
+        return str(known or given or "")
+
     def cnf(self) -> Cnf:
         """The CNF, by the Services that Tacker lists."""
         rows = database.ask(
@@ -109,7 +117,7 @@ class V1Call:
             ],
         )
         names = frozenset(name for kind, name in rows if kind.endswith(_SERVICE))
-        return Cnf(self.vnf_id, self.metadata.get("namespace") or "default", names)
+        return Cnf(self.vnf_id, self.namespace() or "default", names)
 
     def manifests(self) -> Sequence[Service] | None:
         """The Services of its manifests; None for a chart or what cannot be read."""

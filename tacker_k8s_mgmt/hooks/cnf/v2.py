@@ -86,15 +86,18 @@ class V2Call:
             call = replace(call, instance={**call.instance, "vimConnectionInfo": infos})
         return call.vim
 
-    def cnf(self) -> Cnf:
-        """The CNF, by what Tacker writes into its Services."""
+    def namespace(self) -> str:
+        """Where Tacker puts the CNF; "" if only its manifests say it."""
         info = self._call.instance.get("instantiatedVnfInfo") or {}
         metadata = info.get("metadata") or {}
         # A failed instantiation has left no information yet.
         given = self._call.additional_params.get("namespace")
-        namespace = metadata.get("namespace") or given or "default"
+        return str(metadata.get("namespace") or given or "")
+
+    def cnf(self) -> Cnf:
+        """The CNF, by what Tacker writes into its Services."""
         release = f"vnf{self.vnf_id.replace('-', '')}"
-        return Cnf(self.vnf_id, namespace, release=release)
+        return Cnf(self.vnf_id, self.namespace() or "default", release=release)
 
     def manifests(self) -> Sequence[Service] | None:
         """The Services of its manifests; None for a chart or what cannot be read."""

@@ -9,7 +9,6 @@ by its name: another project, or another VNF, may use the same one.
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -87,10 +86,12 @@ def project_of(context: Any, vnf_id: str) -> str:
     return str(objects.VnfInstance.get_by_id(context, vnf_id).tenant_id)
 
 
-def identity(context: Any, vnf_id: str) -> ClusterIdentity:
+def identity(context: Any, vnf_id: str) -> ClusterIdentity | None:
     """Which cluster a VNF instance is, by the login of its VIM.
 
     :param context: of an administrator.
+    :returns: None if its VIM is not one that the driver can have made. Users of the v1
+        API can give a VIM the driver's mark, and name it in metadata.
     :raises VimError: Tacker does not tell the login.
     :raises RemoteError: the cluster does not answer.
     """
@@ -98,9 +99,11 @@ def identity(context: Any, vnf_id: str) -> ClusterIdentity:
     vim_id = (instance.vnf_metadata or {})[METADATA_KEY]
     url = str(all_vims(context)[vim_id]["auth_url"])
     access = vim_login.read(context, vim_id)
-    known = ClusterIdentity(url, access.ca_certificate)
-    token = access.token.get_secret_value()
-    return replace(known, uid=api_login.uid_of(known, token))
+    entry = {
+        "interfaceInfo": {"endpoint": url, "ssl_ca_cert": access.ca_certificate},
+        "accessInfo": {"bearer_token": access.token.get_secret_value()},
+    }
+    return api_login.identify(entry)
 
 
 class VimRegistry:

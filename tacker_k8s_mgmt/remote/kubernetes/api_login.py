@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a CNF may use a cluster: its own login has to be accepted there.
+"""Whether a CNF may use a cluster: its own login has to be of use there.
 
 Anyone may write the address of another project's cluster into a request. A cluster is
 asked over TLS, verified by the CA that the driver has recorded, not by the request's.
+That it knows a token is not enough: by a webhook or a provider of OpenID, it may know
+those of all users of the site.
 """
 
 import http.client
+import json
 import re
+import socket
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from tacker_k8s_mgmt import errors
@@ -20,18 +25,24 @@ from tacker_k8s_mgmt.model.cluster import ClusterIdentity
 _NAMESPACE = "/api/v1/namespaces?fieldSelector=metadata.name%3Dkube-system"
 # Only the cluster's administrators may read these.
 _BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings?limit=1"
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750
 _SECONDS = 30.0
 _MOST = 1024 * 1024
+_LONGEST_NAME = 63
+#: Statuses that say nothing about the login.
+_BUSY = (http.client.TOO_MANY_REQUESTS, *range(500, 600))
 
 
 class LoginNotAccepted(errors.TackerError):
     """A cluster does not accept the login of a CNF's VIM."""
 
-    message = "The cluster at {endpoint} does not accept the login of the CNF's VIM."
+    message = (
+        "The cluster at {endpoint} does not accept the login of the CNF's VIM{what}."
+    )
     default_hint = (
-        "Use a VIM with a login of that cluster: its registered VIM, or the token of a "
-        "tenant or a person."
+        "Use a VIM with a login of that cluster that may create Services in the CNF's "
+        "namespace: its registered VIM, or the token of a tenant or a person."
     )
 
 
@@ -42,11 +53,14 @@ class OtherCluster(errors.TackerError):
     default_hint = "Heal the cluster, or register it again, if its address has changed."
 
 
-def check(vnf_id: str, known: ClusterIdentity, token: str) -> None:
-    """Check that a cluster accepts a token.
+def check(
+    vnf_id: str, known: ClusterIdentity, token: str, namespaces: Iterable[str]
+) -> None:
+    """Check that a token may create Services in a cluster.
 
     :param vnf_id: the cluster's VNF instance.
-    :raises LoginNotAccepted: it does not.
+    :param namespaces: in each of these.
+    :raises LoginNotAccepted: it may not.
     :raises OtherCluster: another cluster answers at its address.
     :raises RemoteError: it does not answer.
     """
@@ -54,7 +68,11 @@ def check(vnf_id: str, known: ClusterIdentity, token: str) -> None:
     if status == _OTHER or (known.uid and seen not in ("", known.uid)):
         raise OtherCluster(endpoint=known.endpoint, vnf=vnf_id)
     if status not in (http.client.OK, http.client.FORBIDDEN):
-        raise LoginNotAccepted(endpoint=known.endpoint)
+        raise LoginNotAccepted(endpoint=known.endpoint, what="")
+    for namespace in sorted(namespaces):
+        if not _may_create_services(known, token, namespace):
+            what = f" for Services in namespace {namespace[:_LONGEST_NAME]!r}"
+            raise LoginNotAccepted(endpoint=known.endpoint, what=what)
 
 
 def identify(entry: Mapping[str, Any]) -> ClusterIdentity | None:
@@ -72,20 +90,45 @@ def identify(entry: Mapping[str, Any]) -> ClusterIdentity | None:
     if not all(isinstance(text, str) and text for text in (*found, token)):
         return None
     known = ClusterIdentity(*map(str, found))
+    if not _is_plain(known):
+        return None
     status, uid = _uid(known, str(token))
     if status != http.client.OK or not uid:
         return None
-    if _get(known, _BINDINGS, str(token))[0] != http.client.OK:
+    if _ask(known, _BINDINGS, str(token))[0] != http.client.OK:
         return None
     return ClusterIdentity(known.endpoint, known.ca_certificate, uid)
 
 
-def uid_of(known: ClusterIdentity, token: str) -> str:
-    """Return the UID of ``kube-system`` as a token sees it; "" if it may not.
+def _is_plain(known: ClusterIdentity) -> bool:
+    """Whether endpoint and certificate can be those that the driver writes.
 
-    :raises RemoteError: the cluster does not answer.
+    Behind a path, a pod of a tenant's could answer: by the API server's proxy.
     """
-    return _uid(known, token)[1]
+    try:
+        endpoint = urls.parts(known.endpoint)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(
+            cadata=known.ca_certificate
+        )
+    except (ValueError, ssl.SSLError):
+        return False
+    return endpoint.scheme == "https" and not endpoint.path.strip("/")
+
+
+def _may_create_services(known: ClusterIdentity, token: str, namespace: str) -> bool:
+    wanted = {"verb": "create", "resource": "services", "namespace": namespace}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": wanted},
+    }
+    status, body = _ask(known, _REVIEWS, token, json.dumps(review))
+    if status != http.client.CREATED:
+        return False
+    try:
+        return json_text.parse(body)["status"]["allowed"] is True
+    except (ValueError, KeyError, TypeError) as error:
+        raise _silent(known, "its answer is not a review of an access") from error
 
 
 _OTHER = 0  # in place of a status: the certificate is not of the recorded CA
@@ -96,7 +139,7 @@ def _uid(known: ClusterIdentity, token: str) -> tuple[int, str]:
     # that of an anonymous user, whom they forbid most but do not refuse.
     if not _TOKEN.fullmatch(token):
         return http.client.UNAUTHORIZED, ""
-    status, body = _get(known, _NAMESPACE, token)
+    status, body = _ask(known, _NAMESPACE, token)
     if status == http.client.FORBIDDEN and b"system:anonymous" in body:
         return http.client.UNAUTHORIZED, ""
     if status != http.client.OK:
@@ -113,27 +156,38 @@ def _uid(known: ClusterIdentity, token: str) -> tuple[int, str]:
     return status, next(iter(found), "")
 
 
-def _get(known: ClusterIdentity, path: str, token: str) -> tuple[int, bytes]:
-    """Return status and body of an answer; no redirect is followed, no proxy used."""
+def _ask(
+    known: ClusterIdentity, path: str, token: str, sent: str | None = None
+) -> tuple[int, bytes]:
+    """Return status and body of an answer; no redirect is followed, no proxy used.
+
+    :param sent: JSON to post; None for a GET.
+    """
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_verify_locations(cadata=known.ca_certificate)
         parts = urls.parts(known.endpoint)
         place = parts.hostname or "", parts.port or 443
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        if sent is not None:
+            headers["Content-Type"] = "application/json"
         connection = http.client.HTTPSConnection(
             *place, timeout=_SECONDS, context=context
         )
         # The connection's own limit is for each packet.
-        timer = threading.Timer(_SECONDS, connection.close)
+        timer = threading.Timer(_SECONDS, _end, [connection])
         timer.daemon = True
         timer.start()
         try:
-            connection.request("GET", f"{parts.path.rstrip('/')}{path}", None, headers)
+            method = "GET" if sent is None else "POST"
+            url = f"{parts.path.rstrip('/')}{path}"
+            connection.request(method, url, sent, headers)
             answer = connection.getresponse()
             body = answer.read(_MOST + 1)
             if len(body) > _MOST:
                 raise _silent(known, "its answer is too long")
+            if answer.status in _BUSY:
+                raise _silent(known, f"HTTP status {answer.status}")
             return answer.status, body
         finally:
             timer.cancel()
@@ -148,6 +202,13 @@ def _get(known: ClusterIdentity, path: str, token: str) -> tuple[int, bytes]:
     except ValueError:
         # A token or an address that is none in HTTP; the text may have the token.
         return http.client.UNAUTHORIZED, b""
+
+
+def _end(connection: http.client.HTTPSConnection) -> None:
+    """End a connection that another thread reads from; to close it ends no reading."""
+    if connection.sock is not None:
+        with suppress(OSError):
+            connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 def _silent(known: ClusterIdentity, reason: str) -> errors.RemoteError:

@@ -2,7 +2,13 @@
 """Whether a cluster accepts a login, and which cluster it is."""
 
 import copy
+import http.client
 import socket
+import ssl
+import threading
+import time
+import types
+from contextlib import suppress
 
 import pytest
 
@@ -46,13 +52,46 @@ def account(site, name, role):
     return secret_value(made, "token")
 
 
-@pytest.mark.parametrize("role", ["cluster-admin", "view", ""])
-def test_a_token_of_the_cluster_is_accepted_whatever_its_rights(site, known, role):
-    token = account(site, f"cnf-{role or 'none'}", role)
-    api_login.check(VNF, known, token)
+def everywhere(site, role):
+    """The token of an account; without a role it has no rights at all."""
+    return account(site, f"cnf-{role or 'none'}", role)
+
+
+def test_a_token_that_may_create_services_is_accepted(site, known):
+    token = everywhere(site, "cluster-admin")
+    api_login.check(VNF, known, token, ["default", "blue"])
     without = ClusterIdentity(known.endpoint, known.ca_certificate)
-    api_login.check(VNF, without, token)
-    assert api_login.uid_of(without, token) == (known.uid if role else "")
+    api_login.check(VNF, without, token, ["default"])
+
+
+def test_a_tenants_is_accepted_for_its_namespace_only(site, known):
+    token = everywhere(site, "")
+    metadata = {"name": "cnf", "namespace": "default"}
+    group = "rbac.authorization.k8s.io"
+    rule = {"apiGroups": [""], "resources": ["services"], "verbs": ["create"]}
+    subject = {"name": "cnf-none", "namespace": "kube-system"}
+    role = {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata}
+    site.kube.apply(
+        {**role, "rules": [rule]},
+        {
+            **role,
+            "kind": "RoleBinding",
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": "cnf"},
+            "subjects": [{"kind": "ServiceAccount", **subject}],
+        },
+    )
+    api_login.check(VNF, known, token, ["default"])
+    for namespaces in (["kube-system"], ["default", "kube-system"], [""], ["x\n" * 99]):
+        with pytest.raises(api_login.LoginNotAccepted, match="in namespace '") as found:
+            api_login.check(VNF, known, token, namespaces)
+        assert "\n" not in str(found.value).partition("VIM for")[2].splitlines()[0]
+
+
+@pytest.mark.parametrize("role", ["view", ""])
+def test_a_token_that_is_only_known_there_is_not(site, known, role):
+    """As that of any user of Keystone where a cluster asks a webhook about tokens."""
+    with pytest.raises(api_login.LoginNotAccepted, match="for Services in namespace"):
+        api_login.check(VNF, known, everywhere(site, role), ["default"])
 
 
 @pytest.mark.parametrize(
@@ -60,19 +99,19 @@ def test_a_token_of_the_cluster_is_accepted_whatever_its_rights(site, known, rol
 )
 def test_another_token_is_not(known, token):
     with pytest.raises(api_login.LoginNotAccepted) as caught:
-        api_login.check(VNF, known, token)
+        api_login.check(VNF, known, token, ["default"])
     assert not token.strip() or token not in str(caught.value)
 
 
 def test_another_cluster_at_the_address_is_not_the_recorded_one(known, tmp_path):
     other = ClusterIdentity(known.endpoint, known.ca_certificate, "another")
     with pytest.raises(api_login.OtherCluster):
-        api_login.check(VNF, other, ADMIN_TOKEN)
+        api_login.check(VNF, other, ADMIN_TOKEN, ["default"])
     (tmp_path / "ca").mkdir()
     certificate, _ = make_certificate(tmp_path / "ca")
     other = ClusterIdentity(known.endpoint, certificate.read_text(), known.uid)
     with pytest.raises(api_login.OtherCluster):
-        api_login.check(VNF, other, ADMIN_TOKEN)
+        api_login.check(VNF, other, ADMIN_TOKEN, ["default"])
 
 
 def test_a_silent_cluster_is_an_error_that_says_so(known, monkeypatch):
@@ -80,11 +119,49 @@ def test_a_silent_cluster_is_an_error_that_says_so(known, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(errors.RemoteError, match="could not be asked"):
-            api_login.check(VNF, ClusterIdentity(url, known.ca_certificate), "x")
+            api_login.check(VNF, ClusterIdentity(url, known.ca_certificate), "x", [])
     with pytest.raises(errors.RemoteError, match="could not be asked"):
-        api_login.check(VNF, ClusterIdentity(url, known.ca_certificate), "x")
+        api_login.check(VNF, ClusterIdentity(url, known.ca_certificate), "x", [])
     with pytest.raises(errors.RemoteError, match="could not be asked"):
-        api_login.check(VNF, ClusterIdentity(known.endpoint, "no CA"), ADMIN_TOKEN)
+        api_login.check(VNF, ClusterIdentity(known.endpoint, "no CA"), ADMIN_TOKEN, [])
+
+
+@pytest.mark.parametrize(
+    "ended", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"]
+)
+def test_an_answer_that_trickles_ends_at_the_limit(tmp_path, monkeypatch, ended):
+    """Each byte comes in time, and the whole never does."""
+    monkeypatch.setattr(api_login, "_SECONDS", 1.0)
+    certificate, key = make_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def trickle():
+        with suppress(OSError), context.wrap_socket(server.accept()[0], True) as one:
+            one.sendall(ended or b"HTTP/1.1 200 OK\r\n")
+            while True:
+                one.sendall(b"x")
+                time.sleep(0.2)
+
+    with server:
+        threading.Thread(target=trickle, daemon=True).start()
+        url = f"https://127.0.0.1:{server.getsockname()[1]}"
+        known = ClusterIdentity(url, certificate.read_text())
+        begun = time.monotonic()
+        with pytest.raises(errors.RemoteError, match="could not be asked"):
+            api_login.check(VNF, known, "x", [])
+        assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_server_that_is_busy_says_nothing_about_a_login(known, monkeypatch, status):
+    answer = types.SimpleNamespace(status=status, read=lambda most: b"{}")
+    connection = http.client.HTTPSConnection
+    monkeypatch.setattr(connection, "request", lambda *_: None)
+    monkeypatch.setattr(connection, "getresponse", lambda self: answer)
+    with pytest.raises(errors.RemoteError, match=f"HTTP status {status}"):
+        api_login.check(VNF, known, "x", [])
 
 
 def entry(known, token):
@@ -121,4 +198,20 @@ def test_an_entry_that_a_user_wrote_leads_nowhere(site, known, tmp_path):
     certificate, _ = make_certificate(tmp_path)
     other = ClusterIdentity(known.endpoint, certificate.read_text())
     forged.append(entry(other, ADMIN_TOKEN))
+    # Of no CA; and behind a path, where the API server's proxy leads to a pod.
+    places = [(known.endpoint, "x"), (f"{known.endpoint}/api/v1/proxy", "")]
+    places.append((known.endpoint.replace("https", "http"), ""))
+    for url, ca in places:
+        other = ClusterIdentity(url, ca or known.ca_certificate)
+        forged.append(entry(other, ADMIN_TOKEN))
     assert [api_login.identify(one) for one in forged] == [None] * len(forged)
+
+
+def test_nothing_is_asked_behind_a_path(known, monkeypatch):
+    """There, a pod could answer, by the API server's proxy."""
+    asked = []
+    monkeypatch.setattr(api_login, "_ask", lambda *given: asked.append(given))
+    for path in ("/api/v1/namespaces/x/services/https:x:443/proxy", "/x/"):
+        other = ClusterIdentity(f"{known.endpoint}{path}", known.ca_certificate)
+        assert api_login.identify(entry(other, ADMIN_TOKEN)) is None
+    assert asked == []
