@@ -124,13 +124,13 @@ class SiteState:
         self.looks_for_certificate = 0
         self.known: dict[str, str] = {}
         self.stored: dict[str, str] = {}
-        self.pod_probes: list[tuple[str, list[str]]] = []
-        self.pod_sizes: dict[tuple[str, str], int] = {}
-        self.pod_service = ""
         self._begin_settings()
 
     def _begin_settings(self) -> None:
-        """What nodes have of the operator."""
+        """What nodes have of the operator, and pods of the measurement."""
+        self.pod_probes: list[tuple[str, list[str]]] = []
+        self.pod_sizes: dict[tuple[str, str], int] = {}
+        self.pod_service = ""
         self.settings = Settings()
         self.marks: dict[str, NodeMarks] = {}
         self.workloads: list[Workload] = []
