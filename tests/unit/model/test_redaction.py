@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import ast
 import base64
 import html
 import json
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.model.redaction import SHORTEST, Redactor
+from tests import tree
 
 NESTED = "'\"'\"'"
 AWKWARD = "p@ss/w\"ö r'd%+\\n"
@@ -167,3 +169,29 @@ _plain = st.text(st.characters(exclude_characters="*"))
 )
 def test_no_text_keeps_a_secret(secret, before, after):
     assert secret not in Redactor([secret])(f"{before}{secret}{after}")
+
+
+def _cuts(node):
+    """Whether a call redacts what another one has cut or made one line of."""
+    called = [ast.unparse(one.func) for one in (node, *node.args) if _is_call(one)]
+    return (
+        called[0].endswith("redact")
+        and called[1:] != []
+        and called[1].rpartition(".")[2] in ("last_lines", "in_line", "printable")
+    )
+
+
+def _is_call(node):
+    return isinstance(node, ast.Call)
+
+
+def test_a_text_is_redacted_before_it_is_cut():
+    """In a part of a secret nobody recognises it."""
+    found = {
+        name
+        for name in tree.files()
+        if name.startswith("tacker_k8s_mgmt/") and name.endswith(".py")
+        for node in ast.walk(ast.parse((tree.ROOT / name).read_text()))
+        if _is_call(node) and _cuts(node)
+    }
+    assert not found
