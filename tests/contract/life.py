@@ -80,6 +80,7 @@ class Site(context.V1Site):
             "pod_network",
             "balancer",
             "group_sizes",
+            "trust_registries",
             "changes_of_heal",
         ):
             setattr(self, name, getattr(self.world, name))

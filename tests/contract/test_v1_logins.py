@@ -100,7 +100,7 @@ def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch)
     done: list[Any] = []
 
     def connect(endpoint, *, host_keys, **_):
-        host_keys.trust(endpoint.host, 22, "ssh-ed25519", f"KEY-{endpoint.host}")
+        host_keys.trust(endpoint.host, 22, "ssh-ed25519", f"KEY{endpoint.host[-1]}")
         nowhere()
 
     class Directory:
@@ -125,6 +125,6 @@ def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch)
     assert done[0][0] == key.file_name
     assert "PRIVATE KEY" in done[0][1]
     # Ansible takes recorded host keys only, so those that are not there are learnt.
-    known = "192.0.2.5 ssh-ed25519 KEY-192.0.2.5\n192.0.2.7 ssh-ed25519 KEY7\n"
+    known = "192.0.2.5 ssh-ed25519 KEY5\n192.0.2.7 ssh-ed25519 KEY7\n"
     assert sorted(done[1][1].splitlines()) == known.splitlines()
     assert (done[1][0], done[2:]) == ("known_hosts", ["the run"])
