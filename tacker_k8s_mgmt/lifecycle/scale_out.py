@@ -207,9 +207,9 @@ class ScaleOutRollback:
             if node.role is Role.WORKER and node.server_id not in self._known
         )
         listed = {node.name for node in self._state.previous()}
-        self._staying = tuple(
-            node for node in members.without(self._leaving) if node.name in listed
-        )
+        staying = (n for n in members.without(self._leaving) if n.name in listed)
+        # Their Node objects are cleaned up by the next scaling or heal.
+        self._staying = (*staying, *members.vanished)
         LOG.info("These workers are taken back: %s", names_of(self._leaving))
 
     def _write_staying(self) -> None:

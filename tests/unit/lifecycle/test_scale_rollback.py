@@ -7,7 +7,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOutRollback
-from tests.helpers.operations import SIX, grown, run, scale_out, state
+from tests.helpers.operations import FIFTY_FIVE, SIX, grown, run, scale_out, state
 
 KNOWN = ("server-4", "server-5", "server-55", "server-9")
 FAULTS = [
@@ -98,3 +98,14 @@ def test_whole_members_are_not_touched():
     roll_back(site)
     assert state(site) == before
     assert "cluster.remove_nodes" not in site.calls
+
+
+def test_rollback_keeps_what_a_deleted_vm_has_left_for_the_next_operation():
+    site = grown(6)
+    site.workers = [vm for vm in site.workers if vm.server_id != "server-55"]
+    roll_back(site)
+    assert FIFTY_FIVE in site.members
+    assert FIFTY_FIVE in site.listed
+    scale_out(site, takes_back=False)
+    assert FIFTY_FIVE not in site.members
+    assert FIFTY_FIVE not in site.listed
