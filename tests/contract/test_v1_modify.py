@@ -219,7 +219,7 @@ class TestCnf:
             found.append((cluster, operation.func, services))
 
         monkeypatch.setattr(clusters, "work", work)
-        monkeypatch.setattr(clusters, "at", lambda endpoint, named, check: "the cluster")
+        monkeypatch.setattr(clusters, "at", lambda *arguments: "the cluster")
         monkeypatch.setattr(V1Call, "endpoint", lambda call: "https://lb")
         return found
 
