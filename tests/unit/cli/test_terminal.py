@@ -92,6 +92,7 @@ def test_logs_warnings_and_tracebacks(monkeypatch, capsys, option):
         assert main([*option, "cluster", "check", VNF]) == 1
     said = capsys.readouterr()
     assert "gnp.exe" in said.err
+    assert ("UserWarning" in said.err) == any("-v" in one for one in option)
     assert is_plain(said.out + said.err)
     assert ("Traceback" in said.err) == bool(option)
     assert warnings.showwarning is warnings_of_python
