@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from oslo_log import log as logging
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.files import as_owner_of, naming, open_regular, replacing
@@ -25,6 +26,33 @@ _DIRECTORY = "metrics"
 _FILE, _LOCK = "totals.json", "lock"
 _LOCK_SECONDS, _PAUSE_SECONDS = 10.0, 0.05
 _LARGEST = 64 * 1024 * 1024
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class _Last(_Stored):
+    name: str
+    failed: bool
+    under_way: bool
+    seconds: float
+    last: float
+
+
+class _Vnf(_Stored):
+    stamp: list[int]
+    runs: list[str]
+    last: _Last | None
+
+
+class _Check(_Stored):
+    time: float
+    differences: dict[str, float]
+    unread: list[str]
+
+
+_VNFS, _CHECKS = TypeAdapter(dict[str, _Vnf]), TypeAdapter(dict[str, _Check])
 
 
 @dataclass
@@ -82,8 +110,13 @@ class State:
         """The state as it was stored; a new one if the text is damaged."""
         try:
             document = json_text.parse(text)
+            # Half a character, which JSON may have, cannot be written for Prometheus.
+            json.dumps(document, ensure_ascii=False).encode()
             totals = Totals.read(document["totals"])
-            return json_text.checked(cls(totals, document["vnfs"], document["checks"]))
+            vnfs, checks = document["vnfs"], document["checks"]
+            _VNFS.validate_python(vnfs)
+            _CHECKS.validate_python(checks)
+            return cls(totals, vnfs, checks)
         except (ValueError, KeyError, TypeError, AttributeError):
             LOG.warning("The totals for metrics are damaged and begin anew")
             return cls()

@@ -11,6 +11,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.timeline import Operation, Step, Timeline
+from tacker_k8s_mgmt.plain_text import in_line
 
 OUTCOMES = ("completed", "failed", "cut_off")
 _COMPLETED, _, _CUT_OFF = OUTCOMES
@@ -56,7 +57,9 @@ class Totals:
         for name, counter in totals._named():
             with suppress(AttributeError, TypeError, ValueError):
                 for *labels, value in document.get(name, ()):
-                    counter[tuple(map(str, labels))] = json_text.number(value)
+                    counter[tuple(in_line(str(one)) for one in labels)] = (
+                        json_text.number(value)
+                    )
         return totals
 
     def document(self) -> dict[str, Any]:

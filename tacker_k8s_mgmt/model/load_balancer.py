@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.plain_text import in_line
 
 #: TCP port of HAProxy's statistics, which the script reads.
 STATISTICS_PORT = 8404
@@ -171,7 +172,8 @@ def parse_status(text: str) -> BalancerStatus:
     report = json_text.parse(text)
     try:
         if report["format"] != _STATUS_FORMAT:
-            raise ValueError(f"format {report['format']} is not known")
+            found = in_line(str(report["format"])[:20])
+            raise ValueError(f"format {found} is not known")
         workers = tuple(_server(worker) for worker in report["workers"])
         addresses = {worker.name: worker.address for worker in workers}
         status = BalancerStatus(

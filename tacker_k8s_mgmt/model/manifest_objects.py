@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.model import kubernetes_yaml
+from tacker_k8s_mgmt.model import kubernetes_yaml, object_shapes
 from tacker_k8s_mgmt.model.placement import Workload
 
 Object = Mapping[str, Any]
@@ -89,7 +89,10 @@ def _objects(document: Any, where: str) -> Iterator[dict[str, Any]]:
     if not isinstance(document, dict):
         raise Unusable(f"{where} is no object of Kubernetes")
     if str(document.get("kind", "")).endswith("List") and "items" in document:
-        for number, item in enumerate(document["items"] or (), 1):
+        items = document["items"] or ()
+        if not isinstance(items, list):
+            raise Unusable(f"{where} has no list of items")
+        for number, item in enumerate(items, 1):
             yield from _objects(item, f"{where}, item {number},")
         return
     metadata = document.get("metadata")
@@ -97,6 +100,10 @@ def _objects(document: Any, where: str) -> Iterator[dict[str, Any]]:
     texts = (document.get("apiVersion"), document.get("kind"), name)
     if not all(isinstance(text, str) and text for text in texts):
         raise Unusable(f"{where} has no apiVersion, kind or metadata.name")
+    try:
+        object_shapes.checked(document)
+    except ValueError as error:
+        raise Unusable(f"{where}: {error}") from None
     try:
         json.dumps(document, allow_nan=False)
     except (TypeError, ValueError):
@@ -212,7 +219,9 @@ def template_of(one: Object) -> Mapping[str, Any]:
     if one["kind"] == "CronJob":
         spec = (spec.get("jobTemplate") or {}).get("spec") or {}
     template = spec.get("template") if isinstance(spec, Mapping) else None
-    return template if isinstance(template, Mapping) else {}
+    # A custom resource may have anything of that name.
+    is_template = object_shapes.fits(template, object_shapes.Template)
+    return template if is_template and isinstance(template, Mapping) else {}
 
 
 def images(objects: Iterable[Object]) -> dict[str, str]:

@@ -203,5 +203,8 @@ def _free_name(machine: Machine, taken: Container[str]) -> str:
 
 def member_number(node: Node) -> int:
     """The number in the name of the node's etcd member; 0 if there is none."""
-    digits = node.etcd_member_name.removeprefix("etcd")
-    return int(digits) if digits.isdecimal() else 0
+    found = _MEMBER.fullmatch(node.etcd_member_name)
+    return int(found[1]) if found else 0
+
+
+_MEMBER = re.compile("(?:etcd)?([0-9]{1,9})")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from tacker_k8s_mgmt.model import object_shapes
 from tacker_k8s_mgmt.model.cluster import NodeObject
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -41,9 +42,16 @@ class Placement:
         affinity: Mapping[str, Any] | None,
         tolerations: Sequence[Mapping[str, Any]] | None = None,
     ) -> "Placement":
-        """Of the values of :attr:`FIELDS`."""
+        """Of the values of :attr:`FIELDS`.
+
+        :raises ValueError: one has another type.
+        """
         required = (affinity or {}).get(_REQUIRED) or {}
         terms = required.get("nodeSelectorTerms") or ()
+        for term in terms:
+            object_shapes.check(term, object_shapes.Term)
+        for toleration in tolerations or ():
+            object_shapes.check(toleration, object_shapes.Toleration)
         return cls(selector or {}, terms, tuple(tolerations or ()))
 
     @property
@@ -181,6 +189,8 @@ class Budget:
     ) -> "Budget":
         """Of the values of :attr:`FIELDS`."""
         wanted, found = spec or {}, status or {}
+        if (selector := wanted.get("selector")) is not None:
+            object_shapes.check(selector, object_shapes.Selector)
         failures = (
             condition.get("message", "")
             for condition in found.get("conditions") or ()
@@ -190,7 +200,7 @@ class Budget:
         return cls(
             namespace=namespace,
             name=name,
-            selector=wanted.get("selector"),
+            selector=selector,
             min_available=wanted.get("minAvailable"),
             max_unavailable=wanted.get("maxUnavailable"),
             current_healthy=found.get("currentHealthy", 0),

@@ -21,8 +21,17 @@ _DEPLOYED = "deployed"
 
 
 def released(host: Applications, name: str, namespace: str) -> list[Object]:
-    """The objects of a chart's release, with its hooks; none if there is no release."""
-    objects = manifest_objects.parse(host.charts.manifest(name, namespace))
+    """The objects of a chart's release, with its hooks; none if there is no release.
+
+    :raises ClusterError: what Helm has of it cannot be understood.
+    """
+    try:
+        objects = manifest_objects.parse(host.charts.manifest(name, namespace))
+    except manifest_objects.Unusable as error:
+        raise errors.ClusterError(
+            detail=f"The manifest of the release {namespace}/{name} {error}.",
+            hint="See it with `helm get manifest` and `helm get hooks`.",
+        ) from None
     wide = host.objects.cluster_wide()
     return list(manifest_objects.placed(objects, namespace, wide))
 
@@ -49,7 +58,7 @@ def lacking(host: Applications, record: Record) -> tuple[str, ...]:
     try:
         wanted = [one for one in recorded(host, record) if one["kind"] != JOB]
         present = host.objects.present(wanted)
-    except (errors.CommandFailed, manifest_objects.Unusable) as error:
+    except (errors.CommandFailed, errors.ClusterError) as error:
         text = "Application %s: its objects cannot be compared: %s"
         LOG.warning(text, record.name, error)
         return ()

@@ -152,7 +152,8 @@ def _quoted(text: str) -> str:
 
 
 def _why(session: Session, target: Target, result: Result) -> str:
-    status = int(result.stdout.strip()[-3:] or 0) if result.rc == 0 else 0
+    code = result.stdout.strip()[-3:] if result.rc == 0 else ""
+    status = int(code) if code.isascii() and code.isdecimal() else 0
     if result.rc != 0:
         reason = result.stderr.strip().partition(") ")[2] or f"curl ended: {result.rc}"
         return _unreachable(session, target, reason)

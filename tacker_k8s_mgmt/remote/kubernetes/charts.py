@@ -287,7 +287,7 @@ def _defined(text: str) -> list[str]:
     except Unusable:
         return []  # Helm says what is wrong with it when it installs the chart
     found = []
-    for one in objects:
+    for one in manifest_objects.of_kinds(objects, "CustomResourceDefinition"):
         spec = one.get("spec") or {}
         kind = (spec.get("names") or {}).get("kind")
         for version in spec.get("versions") or ():

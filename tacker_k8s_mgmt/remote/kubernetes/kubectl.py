@@ -39,7 +39,8 @@ _RESTARTING = (
 )
 
 # What tells the objects of a list apart.
-_IDENTITY = (".apiVersion", ".kind", ".metadata.namespace", ".metadata.name")
+_NAME = ".metadata.name"
+_IDENTITY = (".apiVersion", ".kind", ".metadata.namespace", _NAME)
 _SEVERAL = frozenset("*?")  # in paths with any number of results
 _MAY_BE_NONE = "--ignore-not-found"
 
@@ -248,7 +249,7 @@ class KubeClient:
 def _rows(text: str, columns: Sequence[str]) -> list[dict[str, Any]]:
     """The values of the columns of each object, of what ``table`` has kubectl print.
 
-    :raises ValueError: it is of another form, or has an object twice.
+    :raises TypeError, ValueError: it is of another form, or has an object twice.
     """
     head, *values, end = json_text.stream(text)
     if len(head) != 1 or not str(head[0]).endswith("List") or end != head:
@@ -262,6 +263,8 @@ def _rows(text: str, columns: Sequence[str]) -> list[dict[str, Any]]:
                 for path, cell in zip(columns, cells, strict=True)
             }
         )
+    if not all(isinstance(row[_NAME], str) for row in rows):
+        raise TypeError("a name is none")
     identities = {tuple(str(row[path]) for path in _IDENTITY) for row in rows}
     if len(identities) != len(rows):
         raise ValueError("an object is there twice")

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.model import json_text, object_shapes
 from tacker_k8s_mgmt.model.manifest_objects import (
     OWNER,
     Listing,
@@ -54,6 +54,7 @@ _NO_KIND = re.compile(r'no matches for kind "([^"]+)"(?: in version "([^"]+)")?'
 _CRD_ADVICE = "ensure CRDs are installed first"
 # kubectl's word for what an API server advises, on success and failure alike.
 _WARNING = "Warning: "
+_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9./-]{0,500}")
 _SHOWN = 5  # objects that are named in an error
 # What the cluster makes itself: endpoints have copies of a Service's labels.
 _MADE_BY_OTHERS = frozenset(
@@ -231,7 +232,8 @@ class Manifests:
             return self.present(others)
         with self._client.understanding("get -f -"):
             answer = json_text.parse(text or '{"kind": "List", "items": []}')
-            return tuple(answer["items"] if answer["kind"] == "List" else [answer])
+            found = answer["items"] if answer["kind"] == "List" else [answer]
+            return tuple(map(object_shapes.checked, found))
 
     def delete(self, objects: Sequence[Object], timeout: float) -> None:
         """Delete objects, the last first, and wait until they and theirs are gone.
@@ -274,7 +276,8 @@ class Manifests:
         where = f"--namespace={namespace}" if namespace else "--all-namespaces"
         chosen = (f"--selector={selector}",) if selector else ()
         return self._client.get(
-            kind, where, *chosen, read=lambda answer: tuple(answer["items"])
+            *(kind, where, *chosen),
+            read=lambda answer: tuple(map(object_shapes.checked, answer["items"])),
         )
 
     def _foreign(self, objects: Sequence[Object], owner: str) -> Iterable[str]:
@@ -345,11 +348,12 @@ class Manifests:
             if _INCOMPLETE not in error.fields["output"]:
                 raise
         found, silent = self._resources_of_answering_groups()
-        return [
-            _kind(one["name"], version, one["kind"], str(one["namespaced"]).lower())
-            for version, one in found
-            if _LISTED not in options or {"list", "delete"} <= set(one["verbs"])
-        ], silent
+        with self._client.understanding("get --raw /apis"):
+            return [
+                _kind(one["name"], version, one["kind"], str(one["namespaced"]).lower())
+                for version, one in found
+                if _LISTED not in options or {"list", "delete"} <= set(one["verbs"])
+            ], silent
 
     def _resources_of_answering_groups(
         self,
@@ -361,7 +365,8 @@ class Manifests:
         groups = self._client.raw(
             "/apis",
             read=lambda answer: [
-                group["preferredVersion"]["groupVersion"] for group in answer["groups"]
+                _word(group["preferredVersion"]["groupVersion"])
+                for group in answer["groups"]
             ],
         )
         found, silent = [], {}
@@ -427,14 +432,24 @@ def _defined(one: Object) -> tuple[str, str]:
 
 
 def _is_established(definition: Object) -> bool:
-    conditions = definition.get("status", {}).get("conditions") or ()
+    conditions = (definition.get("status") or {}).get("conditions") or ()
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 
 def _kind(plural: str, version: str, kind: str, namespaced: str) -> _Kind:
-    group = version.rpartition("/")[0]
+    group = _word(version).rpartition("/")[0]
     name = f"{plural}.{group}" if group else plural
-    return _Kind(name, version, kind, namespaced == "true")
+    return _Kind(_word(name), version, _word(kind), namespaced == "true")
+
+
+def _word(name: str) -> str:
+    """A name, which becomes a part of a command.
+
+    :raises TypeError, ValueError: it is none.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError("no name of an API")
+    return name
 
 
 def _parted(

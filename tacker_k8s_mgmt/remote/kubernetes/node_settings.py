@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import object_shapes
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.pods import Placement
@@ -46,6 +47,8 @@ def _marks(
     taints: Sequence[Mapping[str, Any]] | None,
     cordon: bool | None,
 ) -> NodeMarks:
+    for taint in taints or ():
+        object_shapes.check(taint, object_shapes.Taint)
     return NodeMarks(
         name,
         version,

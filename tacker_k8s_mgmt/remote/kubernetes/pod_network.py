@@ -232,10 +232,10 @@ _POD_FIELDS = (".spec.nodeName", ".status.phase", ".status.podIPs[*].ip")
 
 
 def _running(
-    node: str, phase: str | None, addresses: Sequence[str]
+    node: str | None, phase: str | None, addresses: Sequence[str]
 ) -> tuple[str, list[str]]:
-    """Return a pod's node, and its addresses if it runs."""
-    return node, list(addresses) if phase == "Running" else []
+    """Return a pod's node, "" before it has one, and its addresses if it runs."""
+    return str(node or ""), list(map(str, addresses)) if phase == "Running" else []
 
 
 def _around(namespace: str) -> Iterator[dict[str, Any]]:

@@ -145,14 +145,21 @@ def _receive(
         for opened in ready:
             try:
                 data = opened.recv(65536)
-                its_token, other, expected, confirmed = json.loads(data.decode())
-            except (OSError, TypeError, ValueError):
-                continue  # of somebody else
-            if its_token == token and other in paths:
+                its_token, other, *sizes = json.loads(data.decode())
+                expected, confirmed = map(_size, sizes)
+            except (OSError, TypeError, ValueError, RecursionError):
+                continue  # of others
+            if its_token == token and isinstance(other, str) and other in paths:
                 path = paths[other]
                 size = len(data) + _HEADERS[opened.family]
                 path.arrived = max(path.arrived, size)
                 path.expected, path.confirmed = expected, confirmed
+
+
+def _size(value: "Any") -> int:
+    if type(value) is not int or not 0 <= value < 1 << 31:
+        raise ValueError("no size of a packet")
+    return value
 
 
 def _exchange(

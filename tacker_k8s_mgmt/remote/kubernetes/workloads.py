@@ -69,22 +69,24 @@ class Workloads:
         """
         present = {title(one): one for one in self._manifests.present(objects)}
         progress = Progress()
-        for one in objects:
-            there = present.get(title(one))
-            if there is None and one["kind"] == JOB:
-                self._gone_job(one, former, progress)
-            elif there is None:
-                progress.pending[title(one)] = "it is not there"
-            elif one["kind"] == JOB:
-                _job(there, progress)
-            else:
-                self._rollout(there, progress)
+        with self._client.understanding("get pods, events and nodes"):
+            for one in objects:
+                there = present.get(title(one))
+                if there is None and one["kind"] == JOB:
+                    self._gone_job(one, former, progress)
+                elif there is None:
+                    progress.pending[title(one)] = "it is not there"
+                elif one["kind"] == JOB:
+                    _job(there, progress)
+                else:
+                    self._rollout(there, progress)
         return progress
 
     def ended_jobs(self, namespace: str) -> frozenset[str]:
         """The uids of the Jobs whose end is known by their events."""
         found = self._job_events(namespace)
-        return frozenset(event["involvedObject"].get("uid", "") for event in found)
+        with self._client.understanding("get events"):
+            return frozenset(event["involvedObject"].get("uid", "") for event in found)
 
     def _job_events(self, namespace: str, name: str = "") -> list[Mapping[str, Any]]:
         """The events about the end of Jobs, or of the Jobs of a name."""
@@ -164,12 +166,13 @@ class Workloads:
         """Why the pods of a workload or Job do not work; "" if nothing is known."""
         if not _selector(one):
             return ""
-        pods = self._pods(one)
-        ill = [pod for pod in pods if not pod_diagnosis.is_well(pod)]
-        texts = [self._of_pod(pod) for pod in sorted(ill, key=_created)[-_PODS:]]
-        if not pods:
-            texts = list(self._events(one)) or ["it has no pod"]
-        return "; ".join(texts)
+        with self._client.understanding("get pods and events"):
+            pods = self._pods(one)
+            ill = [pod for pod in pods if not pod_diagnosis.is_well(pod)]
+            texts = [self._of_pod(pod) for pod in sorted(ill, key=_created)[-_PODS:]]
+            if not pods:
+                texts = list(self._events(one)) or ["it has no pod"]
+            return "; ".join(texts)
 
     def _pods(self, one: Object) -> list[dict[str, Any]]:
         where = f"--namespace={one['metadata']['namespace']}"

@@ -56,11 +56,15 @@ def free(host: Host, path: str) -> Space | None:
     """
     result = host.run(["sh", "-c", _SCRIPT, "sh", path], timeout=_SECONDS, check=False)
     fields = result.stdout.split(None, 3)
-    if result.rc or len(fields) != 4 or not fields[0].isdecimal():
+    available, total_inodes, free_inodes, place = (*fields, *[""] * 4)[:4]
+    if result.rc or not place or not _is_number(available):
         return None
-    available, total_inodes, free_inodes, place = fields
     # Btrfs and others allocate inodes dynamically and report no number.
-    fixed = total_inodes.isdecimal() and free_inodes.isdecimal() and int(total_inodes)
+    fixed = _is_number(total_inodes) and _is_number(free_inodes) and int(total_inodes)
     return Space(
         int(available), int(free_inodes) if fixed else None, place.rstrip("\n")
     )
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 20

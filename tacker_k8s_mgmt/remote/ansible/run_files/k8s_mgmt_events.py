@@ -200,7 +200,7 @@ def parsed(line):
         known = isinstance(record["kind"], str) and isinstance(record["hosts"], int)
         if known and plays and all(0 <= seconds < 1e6 for seconds in plays):
             return dict(kind=record["kind"], hosts=record["hosts"], plays=plays)
-    except (ValueError, TypeError, LookupError, RecursionError):
+    except (ArithmeticError, ValueError, TypeError, LookupError, RecursionError):
         pass
     return None
 

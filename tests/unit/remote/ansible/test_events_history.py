@@ -204,6 +204,7 @@ GOOD = json.dumps(
         GOOD.replace("5", "-1").encode(),
         GOOD.replace("5", "NaN").encode(),
         GOOD.replace("5", "1e300").encode(),
+        GOOD.replace("5", "1" + "0" * 400).encode(),
         GOOD.replace("[5, 5, 5]", "7").encode(),
         b"[" * 100_000,
     ],

@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readers of what a cluster answers."""
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.steps import application_objects
+from tacker_k8s_mgmt.model import (
+    applications,
+    manifest_objects,
+    node_marks,
+)
+from tacker_k8s_mgmt.model.cluster import ClusterIdentity, NodeObject
+from tacker_k8s_mgmt.model.node_settings import NodeSettings
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.services import Service
+from tacker_k8s_mgmt.remote.kubernetes import (
+    api_login,
+    manifests,
+    node_cleanup,
+    person_access,
+    service_account,
+    services,
+)
+from tacker_k8s_mgmt.remote.kubernetes.application_records import ApplicationRecords
+from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
+from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.drain import _Drain
+from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
+from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
+from tacker_k8s_mgmt.remote.kubernetes.workloads import Workloads
+from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
+from tests.helpers.fakes.answers import Host
+from tests.helpers.untrusted.fed import (
+    Fed,
+    all_of,
+    b64,
+    host,
+    kube,
+    parsed,
+    refused,
+)
+from tests.helpers.untrusted.objects import (
+    BUDGET,
+    CLAIM,
+    DAEMON_SET,
+    DEFINITION,
+    EVENT,
+    JOB,
+    KINDS,
+    MARKS,
+    NODE,
+    POD,
+    SERVICE,
+)
+
+WANTED = NodeSettings(labels={"b": "c"}, taints={}, annotations={})
+
+
+def _marks(client: KubeClient) -> None:
+    for marks in KubeControl(cast(Any, client._session)).marks():
+        marks.shown()
+        node_marks.change(marks, WANTED)
+
+
+def _workloads(client: KubeClient) -> None:
+    control = KubeControl(cast(Any, client._session))
+    marks = control.marks()
+    for workload in control.workloads():
+        for one in marks:
+            workload.can_start(one)
+            str(workload)
+
+
+def _drained(client: KubeClient) -> None:
+    node = NodeObject("w", True, "", "", "", False)
+    one = _Drain(client, node, DrainPolicy(timeout=1))
+    for pod in node_cleanup.pods_on(client, "w"):
+        for budget in one._budgets():
+            budget.selects(pod)
+            budget.forbids(pod)
+            str(budget)
+        pod.placement.fits(node)
+
+
+def _exposed(client: KubeClient) -> None:
+    for one in services.of_namespace(client, "n"):
+        str((one.is_balanced, one.has_foreign_address, one.ports))
+    services.publish(client, Service("n", "a", "ClusterIP", ()), "1.2.3.4")
+
+
+def _cluster_nodes(session: Any) -> None:
+    control = KubeControl(session)
+    for node in control.nodes():
+        str(node)
+        sorted(node.labels.items())
+    control.cordon(["w"])
+
+
+def _measured(session: Any) -> None:
+    node = Node(Role.WORKER, "1", "1.1.1.1", "2.2.2.2", name="w")
+    image = "registry.k8s.io/pause"
+    network = PodNetwork(KubeClient(session), lambda _: session, 0, image)
+    refused(lambda: network._not_started("n", ["w"]))
+    # Its threads are not followed.
+    network._probe(session, {"own": ["10.1.0.1"]}, "w")
+    for one in network.measure([node], node):
+        str(one)
+
+
+def _applications(client: KubeClient) -> Any:
+    charts = Charts(cast(Any, client._session), "https://x")
+    return SimpleNamespace(charts=charts, objects=Manifests(client))
+
+
+def _release(content: str) -> str:
+    data = gzip.compress(content.encode(errors="replace"), mtime=0)
+    return b64(b64(data))
+
+
+def _kept(content: str) -> None:
+    secret = {"metadata": {"name": "s"}, "data": {"release": _release(content)}}
+    revision = {"metadata": {"name": "s", "labels": {"version": "1"}}}
+    session = Host({"get secrets jsonpath": [revision], "get secret": secret})
+    charts = Charts(cast(Any, session), "https://x")
+    charts._volumes.keep_at_end(json.dumps(CLAIM), "a", "n")
+
+
+def _identified(content: str) -> None:
+    body = content.encode(errors="replace")
+    former, api_login._get = api_login._get, lambda *_: (200, body)
+    try:
+        api_login.uid_of(ClusterIdentity("https://x", "ca"), "token")
+    finally:
+        api_login._get = former
+
+
+def _unpacked(content: str) -> None:
+    data = gzip.compress(content.encode(errors="replace"), mtime=0)
+    secret = {
+        **{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}},
+        "data": {"record": b64(b64(data))},
+    }
+    session = Host({"get secrets": {"items": [secret]}})
+    for record in ApplicationRecords(KubeClient(cast(Any, session))).read().values():
+        str(record)
+
+
+MEMBER = {
+    **{"ID": 7, "name": "etcd1", "isLearner": False},
+    **{"peerURLs": ["https://1.1.1.1:2380"], "clientURLs": ["https://1.1.1.1:2379"]},
+}
+
+ETCD = {
+    "member list": {"members": [MEMBER]},
+    "endpoint status": [
+        {
+            "Endpoint": "https://1.1.1.1:2379",
+            "Status": {"header": {"member_id": 7}, "leader": 7},
+        }
+    ],
+    "endpoint health": [
+        {"endpoint": "https://1.1.1.1:2379", "health": False, "error": "x"}
+    ],
+}
+
+RECORD = applications.Record(
+    *("a", "n", "applied"),
+    good=applications.Content("d", ((SERVICE,), (JOB,)), "1.0", 1),
+    leaving=(CLAIM,),
+)
+
+TABLE = ("kubectl.KubeClient.table", "kubectl._rows")
+
+READ = "kubectl.KubeClient._read"
+
+_MEASURED = ("_services", "_images", "_addresses", "_not_started", "_probe")
+
+CLUSTER: Mapping[str, Fed] = {
+    "nodes": host(
+        {"get nodes": [NODE]},
+        _cluster_nodes,
+        "kubernetes.cluster.KubeControl.nodes",
+        *(f"kubernetes.{name}" for name in TABLE),
+    ),
+    "marks of nodes": kube({"get nodes": [NODE]}, _marks, "node_settings.marks"),
+    "workloads bound to labels": kube(
+        {"get nodes": [NODE], "get daemonsets": [DAEMON_SET]},
+        _workloads,
+        "node_settings.workloads",
+        "model.pods._compares",
+    ),
+    "version": host(
+        {"/version": {"gitVersion": "v1.31.9"}},
+        lambda session: KubeControl(session).version(),
+        "kubernetes.cluster.KubeControl.version",
+        "kubernetes.kubectl.KubeClient.raw",
+    ),
+    "cluster-info": host(
+        {
+            "get cluster-info": {
+                "data": {
+                    "kubeconfig": json.dumps(
+                        {"clusters": [{"cluster": {"server": "https://1.1.1.1:6443"}}]}
+                    )
+                }
+            }
+        },
+        lambda session: KubeControl(session).move_cluster_info("1.1.1.1", "https://x"),
+        "kubernetes.cluster.KubeControl.move_cluster_info",
+        f"kubernetes.{READ}",
+    ),
+    "marks by the driver": parsed(
+        MARKS,
+        lambda content: node_marks.change(
+            node_marks.NodeMarks("w", annotations={node_marks.APPLIED: content}), WANTED
+        ),
+        "model.node_marks._Applied.read",
+    ),
+    "a person's account": kube(
+        {
+            "config view -o": [b64("ca")],
+            "create --raw": {"status": {"token": "t", "expirationTimestamp": "x"}},
+        },
+        lambda client: str(person_access.person_access(client, "eve", "view", 600)),
+        "person_access.person_access",
+    ),
+    "the driver's account": kube(
+        {
+            "get secret": {"data": {"token": b64("t"), "ca.crt": b64("c")}},
+            "get namespace": {"metadata": {"uid": "u"}},
+        },
+        lambda client: str(service_account.admin_access(client, 0)),
+        "service_account.admin_access",
+    ),
+    "services": kube(
+        {"get services": {"items": [SERVICE]}, "patch service": SERVICE},
+        _exposed,
+        "services.of_namespace",
+        "services._patch",
+    ),
+    "objects of an owner": kube(
+        {**KINDS, "get pods": [POD]},
+        lambda client: all_of(
+            lambda: Manifests(client).owned("app.a"),
+            lambda: Manifests(client).content("n"),
+            lambda: Manifests(client).cluster_wide(),
+        ),
+        "manifests.Manifests._list",
+    ),
+    "objects": kube(
+        {"get -f": {"kind": "List", "items": [SERVICE]}},
+        lambda client: all_of(
+            lambda: [
+                manifest_objects.title(o) for o in Manifests(client).present([JOB])
+            ],
+            lambda: Manifests(client).check([SERVICE], owner="app.a"),
+            lambda: Charts(cast(Any, client._session), "https://x")._volumes.keep(
+                json.dumps(CLAIM), "n"
+            ),
+        ),
+        "manifests.Manifests.present",
+        "chart_volumes._objects",
+        "chart_volumes.ChartVolumes.keep",
+    ),
+    "objects of a kind": kube(
+        {"get services": {"items": [SERVICE]}},
+        lambda client: [
+            manifest_objects.title(one) for one in Manifests(client).get("services")
+        ],
+        "manifests.Manifests.get",
+    ),
+    "definitions": kube(
+        {**KINDS, "get customresourcedefinitions": [DEFINITION]},
+        lambda client: Manifests(client).api_versions(),
+        "manifests.Manifests.api_versions",
+    ),
+    "objects that stay": kube(
+        {"get -f": {"kind": "List", "items": [SERVICE]}},
+        lambda client: refused(lambda: Manifests(client).delete([SERVICE], 0)),
+    ),
+    "a definition": kube(
+        {"get -f": DEFINITION},
+        lambda client: Manifests(client).apply([DEFINITION], owner="a", timeout=0),
+    ),
+    "kinds of the groups that answer": kube(
+        {
+            "api-resources": lambda: errors.CommandFailed(
+                host="h",
+                command="c",
+                rc=1,
+                tail="x",
+                output=f"{manifests._INCOMPLETE}: x",
+            ),
+            "raw /apis/g/v1": {
+                "resources": [
+                    {"name": "ks", "kind": "K", "namespaced": True, "verbs": ["list"]}
+                ]
+            },
+            "raw /apis": {"groups": [{"preferredVersion": {"groupVersion": "g/v1"}}]},
+            "raw /api/v1": {
+                "resources": [
+                    {"name": "pods", "kind": "Pod", "namespaced": True, "verbs": []}
+                ]
+            },
+        },
+        lambda client: Manifests(client).owned("app.a"),
+        "manifests.Manifests._resources_of_answering_groups",
+    ),
+    "workloads": kube(
+        {
+            "get -f": DAEMON_SET,
+            "rollout": "Waiting for it",
+            "get nodes": [NODE],
+            "get pods": [POD],
+            "get events": [EVENT],
+        },
+        lambda client: all_of(
+            lambda: Workloads(client).progress([DAEMON_SET]),
+            lambda: Workloads(client).diagnosis(DAEMON_SET),
+        ),
+        "workloads.Workloads._lacks_silent_only",
+        "workloads.Workloads._pods",
+        "workloads.Workloads._events",
+    ),
+    "jobs": kube(
+        {"get -f": JOB},
+        lambda client: Workloads(client).progress([JOB]),
+    ),
+    "jobs that are gone": kube(
+        {"get -f": {"kind": "List", "items": []}, "get events": [EVENT]},
+        lambda client: all_of(
+            lambda: Workloads(client).progress([JOB]),
+            lambda: Workloads(client).ended_jobs("n"),
+        ),
+        "workloads.Workloads._job_events",
+    ),
+    "pods and budgets": kube(
+        {"get pods": [POD], "get poddisruptionbudgets": [BUDGET]},
+        _drained,
+        "node_cleanup.pods_on",
+        "drain._Drain._budgets",
+    ),
+    "nodes that go": kube(
+        {
+            "get pods": [POD],
+            "get nodes,volumeattachments": [
+                {
+                    "kind": "VolumeAttachment",
+                    "metadata": {"name": "v"},
+                    "spec": {"nodeName": "w"},
+                }
+            ],
+        },
+        lambda client: all_of(
+            lambda: node_cleanup.evict_dead(client, ["w"]),
+            lambda: node_cleanup.remove_nodes(client, ["w"], 0),
+        ),
+        "node_cleanup._remaining",
+    ),
+    "pod network": host(
+        {
+            "get service": SERVICE,
+            "get nodes": [NODE],
+            "get pods": [POD],
+            "get events": [EVENT],
+            "python3": {
+                "paths": {"10.1.0.2": {"tried": 1, "arrived": 1, "error": ""}},
+                "services": {"10.96.0.1": ""},
+            },
+        },
+        _measured,
+        *(f"kubernetes.pod_network.PodNetwork.{name}" for name in _MEASURED),
+    ),
+    "records of applications": parsed(
+        json.loads(gzip.decompress(base64.b64decode(RECORD.pack()))),
+        _unpacked,
+        "model.applications.unpack",
+    ),
+    "a release's objects": kube(
+        {**KINDS, "get manifest": json.dumps(DAEMON_SET), "get hooks": json.dumps(JOB)},
+        lambda client: application_objects.released(_applications(client), "a", "n"),
+        "lifecycle.steps.application_objects.released",
+    ),
+    "releases": kube(
+        {
+            "status": {"version": 3, "info": {"status": "deployed"}},
+            "history": [{"revision": 3, "status": "deployed"}],
+            "get hooks": json.dumps(CLAIM),
+            "get manifest": json.dumps(CLAIM),
+        },
+        lambda client: all_of(
+            lambda: Charts(cast(Any, client._session), "https://x").revision("a", "n"),
+            lambda: Charts(cast(Any, client._session), "https://x").recover(
+                "a", "n", keep_volumes=False
+            ),
+            lambda: Charts(cast(Any, client._session), "https://x")._hooks("a", "x"),
+        ),
+        "charts.Charts.revision",
+        "charts.Charts.recover",
+        "charts.Charts._hooks",
+        "charts.Charts._json",
+    ),
+    "a release's record": parsed(
+        {"manifest": json.dumps(CLAIM), "version": 1},
+        _kept,
+        *(
+            f"remote.kubernetes.chart_volumes.{name}"
+            for name in ("ChartVolumes.keep_at_end", "_revision", "_unpacked")
+        ),
+    ),
+    "etcd": host(
+        ETCD,
+        lambda session: list(map(str, EtcdClient(session).members())),
+        "kubernetes.etcd.EtcdClient._ask",
+    ),
+    "a cluster's UID": parsed(
+        {"items": [{"metadata": {"name": "kube-system", "uid": "u"}}]},
+        _identified,
+        "remote.kubernetes.api_login._uid",
+    ),
+}
