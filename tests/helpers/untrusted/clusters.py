@@ -135,11 +135,15 @@ def _kept(content: str) -> None:
 
 def _identified(content: str) -> None:
     body = content.encode(errors="replace")
-    former, api_login._get = api_login._get, lambda *_: (200, body)
+    known = ClusterIdentity("https://x", "ca")
+    former = api_login._ask
     try:
-        api_login.uid_of(ClusterIdentity("https://x", "ca"), "token")
+        api_login._ask = lambda *_: (200, body)
+        api_login._uid(known, "token")
+        api_login._ask = lambda *_: (201, body)
+        api_login._may_create_services(known, "token", "n")
     finally:
-        api_login._get = former
+        api_login._ask = former
 
 
 def _unpacked(content: str) -> None:
@@ -422,8 +426,12 @@ CLUSTER: Mapping[str, Fed] = {
         "kubernetes.etcd.EtcdClient._ask",
     ),
     "a cluster's UID": parsed(
-        {"items": [{"metadata": {"name": "kube-system", "uid": "u"}}]},
+        {
+            "items": [{"metadata": {"name": "kube-system", "uid": "u"}}],
+            "status": {"allowed": True},
+        },
         _identified,
         "remote.kubernetes.api_login._uid",
+        "remote.kubernetes.api_login._may_create_services",
     ),
 }
