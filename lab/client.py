@@ -39,12 +39,12 @@ def state() -> Path:
 
 def tacker() -> Tacker:
     """A client of the lab's Tacker, as the user ``nfv_user``."""
-    return Tacker(_login(), TACKER, moved)
+    return Tacker(login(), TACKER, moved)
 
 
 def tacker_v2() -> TackerV2:
     """The same for its v2 API."""
-    return TackerV2(_login(), TACKER, moved)
+    return TackerV2(login(), TACKER, moved)
 
 
 def moved() -> list[int]:
@@ -68,7 +68,7 @@ def _size(path: Path) -> int:
 
 def stacks() -> dict[str, str]:
     """State of each Heat stack of that user by its name, nested ones included."""
-    heat = session.Session(auth=v3.Password(**_login()))
+    heat = session.Session(auth=v3.Password(**login()))
     found = heat.get(
         "/stacks",
         params={"show_nested": "true"},
@@ -79,7 +79,7 @@ def stacks() -> dict[str, str]:
     return {stack["stack_name"]: stack["stack_status"] for stack in every}
 
 
-def _login() -> dict[str, Any]:
+def login() -> dict[str, Any]:
     names = {
         "auth_url": "OS_AUTH_URL",
         "username": "OS_USERNAME",

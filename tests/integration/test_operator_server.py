@@ -9,6 +9,7 @@ import pytest
 
 from lab import client
 from tests.helpers import certificates
+from tests.integration import projects
 from tests.integration.cluster import REQUESTS
 from tests.integration.conftest import ROOT, Cluster, Lab
 from tests.integration.workloads import consistent
@@ -70,6 +71,13 @@ def cluster(certified: Lab, operators: None) -> Iterator[Cluster]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def second(tmp_path_factory: pytest.TempPathFactory, operators: None) -> Iterator[Lab]:
+    """As another project sees it."""
+    with projects.second_project(Lab, tmp_path_factory.mktemp("second")) as made:
+        yield made
+
+
 def trusting(cluster: Cluster) -> set[str]:
     """The nodes that trust the registry and know its name, by their server's id."""
     found = set()
@@ -103,6 +111,29 @@ class TestOperatorServer:
         shown = json.dumps(cluster.show())
         assert "ansible_password" not in shown
         assert CLUSTERS not in shown
+
+    def test_another_project_chooses_nothing_there(self, lab, cluster, second):
+        before = projects.host_keys()
+        attack = f"{{{{ lookup('pipe', 'touch {MARK}') }}}}"
+        paths = {
+            "kubespray_root_path": "/home/ansible",
+            "transferring_inventory_path": cluster.directory,
+        }
+        changes = {"ansible": paths, "kubespray_vars": {"ping_access_ip": attack}}
+        with projects.refused(second, **changes) as error:
+            wanted = [f"ansible.{name}: is the operator's" for name in paths]
+            for text in (*wanted, "kubespray_vars.ping_access_ip: where the Ansible"):
+                assert text in error
+        secret = {"file": str(client.state() / "operators-password")}
+        with second.instance("attack") as made:
+            named = {**made.parameters["ansible"], "password": secret}
+        named["transferring_inventory_path"] = cluster.directory
+        with projects.refused(second, ansible=named) as error:
+            assert "ansible.password" in error
+        assert projects.host_keys() == before
+        assert lab.ansible(f"ls -d {MARK} {CLUSTERS}/* 2>/dev/null || :").split() == [
+            cluster.directory
+        ]
 
     def test_nodes_trust_the_registry_and_so_do_new_ones(self, cluster):
         before = trusting(cluster)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.integration import exposed, projects
 from tests.integration.cluster_checks import check, differences
 from tests.integration.conftest import Cluster, Guide, Lab, eventually
 from tests.integration.tenants import can, namespaces, owned, vims
@@ -38,6 +39,13 @@ def token(cluster: Cluster, guide: Guide) -> str:
     address = f"https://{cluster.balancer_address()}:6443"
     assert info["interfaceInfo"]["endpoint"] == address
     return str(info["accessInfo"]["bearer_token"])
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """As another project sees it, which has got the token of tenant blue."""
+    with projects.second_project(Lab, tmp_path_factory.mktemp("second")) as made:
+        yield made
 
 
 def pods(cluster: Cluster, namespace: str) -> list[str]:
@@ -96,6 +104,25 @@ class TestTenants:
             cluster.handle("fail", "FAILED")
             cnf.terminate()
         eventually(lambda: not pods(cluster, "blue"))
+
+    def test_no_other_project_has_a_say_in_which_keys_it_trusts(self, cluster, second):
+        before = projects.host_keys()
+        assert before
+        for wrong, server in projects.servers_of_attackers(second).items():
+            with projects.refused(second, ansible=server) as error:
+                assert wrong in error
+        assert projects.host_keys() == before
+        # It is used on.
+        assert check(cluster).returncode == 0
+
+    def test_no_other_project_exposes_anything_on_it(self, lab, cluster, second):
+        (own,) = (v for v in lab.tacker.vims() if v["name"] == cluster.vim_name)
+        before = projects.seen(cluster)
+        made = exposed.Web(second.tacker, second.scratch, own["id"])
+        unknown = "VimConnection id is not found"
+        with exposed.removed(made) as web, pytest.raises(RuntimeError, match=unknown):
+            web.expose(projects.BALANCED)
+        assert projects.seen(cluster) == before
 
     def test_what_was_spoiled_is_named_and_mended(self, cluster):
         name = "tacker-k8s-mgmt-tenant"

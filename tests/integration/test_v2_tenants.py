@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.integration import exposed, projects
 from tests.integration.cluster_checks import check
 from tests.integration.conftest import Guide
 from tests.integration.v2 import ClusterV2, LabV2
@@ -53,3 +54,37 @@ def test_tenants_are_made_used_and_removed(lab, cluster, guide: Guide):
     owned = "app.kubernetes.io/managed-by=tacker-k8s-mgmt"
     assert cluster.kubectl("get", "namespaces", "-l", owned, "-o", "name") == ""
     assert check(cluster).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabV2]:
+    """As another project sees it."""
+    with projects.second_project(LabV2, tmp_path_factory.mktemp("second")) as made:
+        assert isinstance(made, LabV2)
+        yield made
+
+
+def test_no_other_project_has_a_say_in_which_keys_it_trusts(cluster, second):
+    before = projects.host_keys()
+    assert f"vnf-{cluster.id}" in before
+    for wrong, server in projects.servers_of_attackers(second).items():
+        with projects.refused(second, ansible=server) as error:
+            assert wrong in error
+    assert projects.host_keys() == before
+    assert check(cluster).returncode == 0
+
+
+def test_no_login_that_may_not_create_services_exposes_any(cluster, second):
+    """Tacker's v2 API tells no project; the cluster decides."""
+    cluster.kubectl("create", "serviceaccount", "stranger")
+    stranger = cluster.kubectl("create", "token", "stranger").strip()
+    before = projects.seen(cluster)
+    vim = cluster.vim_for_a_cnf()
+    made = exposed.WebV2(second.tacker, second.scratch, vim)
+    with exposed.removed(made) as web:
+        for token, what in (("not-one", ""), (stranger, " for Services in namespace")):
+            web._vim = {**vim, "accessInfo": {"bearer_token": token}}
+            error = web.expose(projects.BALANCED, "FAILED_TEMP")
+            assert f"does not accept the login of the CNF's VIM{what}" in error
+            web.give_up()
+    assert projects.seen(cluster) == before
