@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration import exposed, projects
+from tacker_k8s_mgmt.hooks.v1 import vim
+from tests.integration import cnf, exposed, projects
 from tests.integration.cluster_checks import check, differences
 from tests.integration.conftest import Cluster, Guide, Lab, eventually
 from tests.integration.tenants import can, namespaces, owned, vims
@@ -123,6 +124,38 @@ class TestTenants:
         with exposed.removed(made) as web, pytest.raises(RuntimeError, match=unknown):
             web.expose(projects.BALANCED)
         assert projects.seen(cluster) == before
+
+    def test_no_other_project_makes_it_ambiguous(self, lab, cluster, second, token):
+        """With a VIM that has the driver's mark and a tenant's login."""
+        plain = cnf.Cnf(second.tacker, second.scratch, "")
+        forged = {
+            "name": "forged",
+            "type": "kubernetes",
+            "description": f"Kubernetes cluster of VNF instance {plain.id}",
+            "auth_url": f"https://{cluster.balancer_address()}:6443",
+            "is_default": False,
+            "vim_project": {"name": "default"},
+            "auth_cred": {
+                "bearer_token": token,
+                "ssl_ca_cert": cluster.ca().read_text(),
+            },
+        }
+        path = f"{second.tacker.LCM}/vnf_instances/{plain.id}"
+        with projects.registered(second.tacker, forged) as vim_id:
+            metadata = {vim.METADATA_KEY: vim_id}
+            second.tacker.call("PATCH", path, json={"metadata": metadata})
+            eventually(lambda: vim_id in str(second.tacker.show(plain.id)))
+            before = projects.seen(cluster)
+            made = exposed.Web(second.tacker, second.scratch, vim_id)
+            with exposed.removed(made) as web:
+                error = web.expose(projects.BALANCED, "FAILED_TEMP")
+                assert f"The VNF instance {plain.id} is not instantiated" in error
+                web.give_up()
+            assert projects.seen(cluster) == before
+            with lab.exposed(cluster.vim_name) as web:
+                web.expose(projects.BALANCED)
+                assert projects.seen(cluster) != before
+        plain.remove()
 
     def test_what_was_spoiled_is_named_and_mended(self, cluster):
         name = "tacker-k8s-mgmt-tenant"
