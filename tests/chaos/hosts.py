@@ -77,6 +77,13 @@ def stopped(host: str, unit: str) -> Mend:
     return later(host, f"systemctl start {unit}")
 
 
+def rebooted(host: str) -> None:
+    """It has started again, as far as its boot id and its kubelet say."""
+    new, boot_id = "/run/new-boot-id", "/proc/sys/kernel/random/boot_id"
+    on(host, f"cat {boot_id.replace('boot_id', 'uuid')} >{new}")
+    on(host, f"mount --bind {new} {boot_id}; systemctl try-restart kubelet")
+
+
 def without_haproxy(host: str) -> None:
     """HAProxy does not run until it is started by hand."""
     on(host, "systemctl stop haproxy")

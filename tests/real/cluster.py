@@ -8,7 +8,7 @@ import requests
 
 from lab import client
 from tests.integration.cluster import Cluster, eventually
-from tests.integration.laboratory import cloud
+from tests.integration.laboratory import Lab, cloud
 from tests.real import workloads
 
 #: Seconds for pods to come to run; images are pulled.
@@ -152,3 +152,16 @@ def members(server: str) -> str:
     words = ["set -a", ". /etc/etcd.env", "etcdctl member list"]
     line = "; ".join([*words, "etcdctl endpoint health --cluster"])
     return client.on_host(server, "bash", "-c", line)
+
+
+def reaches(lab: Lab, cluster: Cluster, task: str, after: int) -> None:
+    """Wait until the run after so many has come to a task."""
+
+    def there() -> bool:
+        runs = cluster.runs()
+        if len(runs) <= after:
+            return False
+        events = f"cat {cluster.directory}/runs/{runs[-1]}/events.jsonl; true"
+        return task in lab.ansible(events)
+
+    eventually(there)

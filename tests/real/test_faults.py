@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from lab.services import mirror
-from tests.integration.cluster import Cluster, eventually
+from tests.integration.cluster import Cluster
 from tests.integration.conftest import ANSIBLE_SERVER, services
-from tests.real.cluster import consistent
+from tests.real.cluster import consistent, reaches
 from tests.real.conftest import RealLab
 from tests.real.site_faults import KUBELET, full, spoiled
 
@@ -24,19 +24,6 @@ AWAY = 60
 def cluster(lab: RealLab) -> Iterator[Cluster]:
     with lab.instance("faulty") as made:
         yield made
-
-
-def reaches(lab: RealLab, cluster: Cluster, task: str, after: int) -> None:
-    """Wait until the run after so many has come to a task."""
-
-    def there() -> bool:
-        runs = cluster.runs()
-        if len(runs) <= after:
-            return False
-        events = f"cat {cluster.directory}/runs/{runs[-1]}/events.jsonl; true"
-        return task in lab.ansible(events)
-
-    eventually(there)
 
 
 class TestInstantiate:

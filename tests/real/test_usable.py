@@ -13,7 +13,7 @@ from tests.integration.cluster import Cluster, eventually
 from tests.integration.cluster_checks import control_planes
 from tests.integration.conftest import cloud
 from tests.real import site_faults
-from tests.real.cluster import consistent, members, uids
+from tests.real.cluster import consistent, members, reaches, uids
 from tests.real.conftest import RealLab
 
 pytestmark = pytest.mark.lab
@@ -59,6 +59,18 @@ def test_worker_with_another_password(cluster: Cluster) -> None:
     healed_beside_a_scale_out(cluster, worker)
     cluster.scale("IN")
     consistent(cluster, 2)
+
+
+@simple
+def test_worker_that_reboots_while_it_joins(lab: RealLab, cluster: Cluster) -> None:
+    runs, before = len(cluster.runs()), set(cluster.workers().values())
+    cluster.begin_scale("OUT")
+    reaches(lab, cluster, "kubeadm", runs)
+    found = (host.id for host in cluster.hosts() if "workerNode" in host.name)
+    (new,) = set(found) - before
+    hosts.rebooted(new)
+    cluster.wait("COMPLETED")
+    consistent(cluster, len(before) + 1)
 
 
 @several_control_planes
