@@ -26,7 +26,8 @@ _CALLS = frozenset(
         "split",
     ]
 )
-_ENOUGH = 12  # repeated parts of a pattern
+_ENOUGH = 24  # repeated parts of a pattern, each after some texts
+_BEFORE = 3  # texts before a repeated part
 
 
 def of_package() -> dict[str, re.Pattern[Any]]:
@@ -99,7 +100,7 @@ def hard_texts(pattern: re.Pattern[Any], length: int) -> Iterator[Any]:
     parsed = _parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE)
     is_bytes = isinstance(pattern.pattern, bytes)
     seen = set()
-    for before, repeated in list(_repeats(parsed, ""))[:_ENOUGH]:
+    for before, repeated in list(_repeats(parsed, [""]))[:_ENOUGH]:
         for unit in (repeated, before + repeated):
             for end in ("\x01", "\n!"):
                 text = (before + unit * (length // len(unit or " ")))[:length] + end
@@ -108,15 +109,15 @@ def hard_texts(pattern: re.Pattern[Any], length: int) -> Iterator[Any]:
                     yield text.encode("latin-1", "replace") if is_bytes else text
 
 
-def _repeats(parsed: Iterable[Any], before: str) -> Iterator[tuple[str, str]]:
-    """Each repeated part as a text, and one of what has to come before it."""
+def _repeats(parsed: Iterable[Any], before: list[str]) -> Iterator[tuple[str, str]]:
+    """Each repeated part as a text, and some of what has to come before it."""
     for op, arguments in parsed:
         if op in (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _POSSESSIVE):
             _, most, inner = arguments
-            for text in _texts(inner):
-                if most > 50:
-                    yield before, text
-                    yield before, text * 2
+            for text in _texts(inner) if most > 50 else ():
+                for one in before:
+                    yield one, text
+                    yield one, text * 2
             yield from _repeats(inner, before)
         elif op is _constants.SUBPATTERN:
             yield from _repeats(arguments[-1], before)
@@ -125,7 +126,8 @@ def _repeats(parsed: Iterable[Any], before: str) -> Iterator[tuple[str, str]]:
                 yield from _repeats(branch, before)
         elif op in (_constants.ASSERT, _constants.ASSERT_NOT):
             yield from _repeats(arguments[1], before)
-        before += next(_texts([(op, arguments)]), "")
+        texts = list(_texts([(op, arguments)])) or [""]
+        before = list(dict.fromkeys(a + b for b in texts for a in before))[:_BEFORE]
 
 
 _POSSESSIVE = getattr(_constants, "POSSESSIVE_REPEAT", None)
