@@ -26,16 +26,18 @@ LONGEST = (
     "test_v2_upgrade.py",
     "test_v2_failures.py",
     "test_usable.py",
+    "test_healing.py",
     "test_chaos.py",
     "test_ha.py",
-    "test_healing.py",
     "test_scaling.py",
     "test_failures.py",
     "test_connectivity.py",
     "test_v2_life.py",
+    "test_applications.py",
     "test_cluster_life.py",
+    "test_profiles.py",
+    "test_operator_server.py",
     "test_two_conductors.py",
-    "test_options.py",
 )
 
 
