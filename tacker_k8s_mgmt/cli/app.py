@@ -83,6 +83,8 @@ class App(cliff.app.App):
     def __init__(self) -> None:
         super().__init__(_DESCRIPTION, _version(), Commands(), deferred_help=True)
         self._handler: logging.Handler | None = None
+        # Levels of loggers before, by their names.
+        self._former: dict[str, int] = {}
         self.command_manager.add_command("help", Help)
         self.command_manager.add_command("complete", Complete)
 
@@ -138,11 +140,20 @@ class App(cliff.app.App):
         self._handler = logging.StreamHandler(self.stderr)
         self._handler.setFormatter(_Plain(self.CONSOLE_MESSAGE_FORMAT))
         logging.captureWarnings(True)
-        root = logging.getLogger()
-        root.addHandler(self._handler)
-        root.setLevel(_LEVELS[min(level, len(_LEVELS) - 1)])
+        # A library's advice to its users is of no use to those of this program.
+        is_default = level <= self.DEFAULT_VERBOSE_LEVEL
+        kept_off = logging.CRITICAL if is_default else logging.NOTSET
+        self._set_level("py.warnings", kept_off)
+        logging.getLogger().addHandler(self._handler)
+        self._set_level("", _LEVELS[min(level, len(_LEVELS) - 1)])
         if level >= len(_LEVELS):
-            logging.getLogger("tacker_k8s_mgmt").setLevel(logging.DEBUG)
+            self._set_level("tacker_k8s_mgmt", logging.DEBUG)
+
+    def _set_level(self, name: str, level: int) -> None:
+        """Set the level of a logger, until the command has ended."""
+        logger = logging.getLogger(name)
+        self._former.setdefault(name, logger.level)
+        logger.setLevel(level)
 
     def prepare_to_run_command(self, cmd: Any) -> None:
         """Keep logs of libraries off the screen, unless they were asked for."""
@@ -183,6 +194,8 @@ class App(cliff.app.App):
             if self._handler:
                 logging.getLogger().removeHandler(self._handler)
                 logging.captureWarnings(False)
+            for name, level in self._former.items():
+                logging.getLogger(name).setLevel(level)
         return common.USAGE if self.interactive_mode else code
 
     def run_subcommand(self, argv: list[str]) -> int:

@@ -36,7 +36,7 @@ _BREAK = re.compile(r"\\n|[\s\\]")
 _OF_HTML = re.compile("[<>&\u2028\u2029]")
 _ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
 # A login without a scheme, as proxies have it; images have digests behind the sign.
-_LOGIN = re.compile(r"[^\s:/@\"'=,;]+:[^\s/]*@(?!sha256:)")
+_LOGIN = re.compile(r"\A[^\s:/@\"'=,;]+:[^\s/]*@(?!sha256:)")
 _QUERY = re.compile(r"[?&;]([^=&;?#]*)=([^&;#]*)")
 _AUTHORITY_ENDS = re.compile("[/?#]")
 _ENDS_OF_LOGINS = re.compile("[@:/?#]")

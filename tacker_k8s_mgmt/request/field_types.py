@@ -25,7 +25,7 @@ LONGEST_KEY = 32 * 1024
 # Ansible splits search paths at colons; OpenSSH expands or unquotes the others.
 _AMBIGUOUS = re.compile("[:%$\"']")
 _PEM = re.compile(
-    r"-----BEGIN ([A-Z]+ )?PRIVATE KEY-----\n.+\n-----END \1?PRIVATE KEY-----",
+    r"\A-----BEGIN ([A-Z]+ )?PRIVATE KEY-----\n.+\n-----END \1?PRIVATE KEY-----",
     re.DOTALL,
 )
 #: What Ansible takes for a template in a variable.
