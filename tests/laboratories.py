@@ -25,6 +25,7 @@ MEMORY_OF_ONE = 3 * 2**30
 LONGEST = (
     "test_v2_upgrade.py",
     "test_v2_failures.py",
+    "test_v2_life.py",
     "test_usable.py",
     "test_healing.py",
     "test_chaos.py",
@@ -32,7 +33,6 @@ LONGEST = (
     "test_scaling.py",
     "test_failures.py",
     "test_connectivity.py",
-    "test_v2_life.py",
     "test_applications.py",
     "test_cluster_life.py",
     "test_profiles.py",
