@@ -4,12 +4,13 @@
 import gzip
 import io
 import stat
+import struct
 import tarfile
 import tempfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
@@ -18,8 +19,17 @@ from tacker_k8s_mgmt.errors import PackageError
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _LIMIT = 512 * 1024 * 1024
 _MOST = 20_000  # files
+# What a file system takes, and what can be unpacked without much recursion.
+_LONGEST = 1024  # bytes of a path
+_LONGEST_PART = 255
+_DEEPEST = 64  # directories
+_SHOWN = 100  # characters
 # RuntimeError: it is encrypted, or compressed in a way that zipfile does not know.
-_UNREADABLE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+# ValueError, IndexError: a name is no text, or offsets lead nowhere.
+_UNREADABLE = (
+    *(OSError, EOFError, RuntimeError, ValueError, IndexError),
+    *(struct.error, zipfile.BadZipFile, zlib.error),
+)
 
 
 def write(path: Path, files: Mapping[str, bytes]) -> None:
@@ -60,7 +70,10 @@ def read(path: Path) -> dict[str, bytes]:
     """
     try:
         with zipfile.ZipFile(path) as package:
-            members = [info for info in package.infolist() if not info.is_dir()]
+            entries = package.infolist()
+            if problems := _name_problems([info.filename for info in entries]):
+                raise PackageError(str(path), problems)
+            members = [info for info in entries if not info.is_dir()]
             if problems := _member_problems(members):
                 raise PackageError(str(path), problems)
             return {info.filename: _content(package, info) for info in members}
@@ -79,12 +92,11 @@ def _content(package: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _member_problems(members: list[zipfile.ZipInfo]) -> list[str]:
-    names = Counter(info.filename for info in members)
+    # "./a" and "a" are one file.
+    names = Counter(str(PurePosixPath(info.filename)) for info in members)
     problems = [
         f"{name} occurs more than once" for name in sorted(names) if names[name] > 1
     ]
-    if len(members) > _MOST:
-        return [f"{len(members)} files are too many to check (limit: {_MOST})"]
     for info in members:
         name, path = info.filename, PurePosixPath(info.filename)
         if path.is_absolute() or ".." in path.parts or "\\" in name:
@@ -100,6 +112,25 @@ def _member_problems(members: list[zipfile.ZipInfo]) -> list[str]:
     if size > _LIMIT:
         problems.append(f"{size} bytes are too much to check (limit: {_LIMIT})")
     return problems
+
+
+def _name_problems(names: Sequence[str]) -> list[str]:
+    """What no file or directory can be called; other checks rely on it."""
+    if len(names) > _MOST:
+        return [f"{len(names)} files are too many to check (limit: {_MOST})"]
+    return [text for name in names if (text := _no_name(name))]
+
+
+def _no_name(name: str) -> str:
+    parts = name.removesuffix("/").split("/")
+    longest = max(len(part.encode()) for part in parts)
+    if (
+        longest > _LONGEST_PART
+        or len(name.encode()) > _LONGEST
+        or len(parts) > _DEEPEST
+    ):
+        return f"{name[:_SHOWN]!r}... is too long or too deep for a path"
+    return f"{name!r} is not the name of a file" if parts[-1] in ("", ".") else ""
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages of others: what they may not have, and what reading them may not cost."""
 
+import contextlib
 import re
 import stat
 import time
@@ -47,6 +48,54 @@ def test_a_file_that_is_a_directory_as_well_is_refused(tmp_path):
     members = (member("a", 0), b"1"), (member("a/b", 0), b"2")
     with pytest.raises(errors.PackageError, match="'a/b' is below what is a file"):
         archive.read(packed(tmp_path / "a.zip", *members))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a" * 256],
+        ["é" * 128],
+        ["."],
+        ["a/."],
+        [""],
+        ["a//"],
+        ["./a", "a/b"],
+        ["./a", "a"],
+        ["a/" * 64 + "b"],
+        ["a/" * 900],
+        ["a/" * 30_000 + "b"],
+        ["\0a"],
+    ],
+    ids=lambda names: f"{names[0][:10]}-{len(names[0])}",
+)
+def test_names_of_no_file_are_a_finding(tmp_path, names):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as made:
+        for name in names:
+            info = zipfile.ZipInfo("x")
+            info.filename = name
+            made.writestr(info, b"" if name.endswith("/") else b"1")
+    began = time.monotonic()
+    (problem,) = check(path).problems
+    assert len(problem) < 500
+    assert time.monotonic() - began < 5
+
+
+def test_whatever_is_wrong_with_a_zip_is_a_finding(tmp_path):
+    members = (
+        (member("a/é.yaml", 0, zipfile.ZIP_DEFLATED), b"a: b" * 9),
+        (
+            member("b", 0),
+            b"",
+        ),
+    )
+    path = packed(tmp_path / "a.zip", *members)
+    content = path.read_bytes()
+    for place in range(len(content)):
+        for byte in (0, 0x7F, 0xFF):
+            path.write_bytes(content[:place] + bytes([byte]) + content[place + 1 :])
+            with contextlib.suppress(errors.PackageError):
+                archive.read(path)
 
 
 @pytest.mark.parametrize("kind", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
