@@ -23,7 +23,7 @@ __all__ = ["SafeLoader", "check", "document", "documents", "limited"]
 
 #: Levels of lists and mappings in each other; definitions of custom resources have 40.
 DEEPEST = 200
-#: How many values aliases may stand for, beside ten times what is written.
+#: How many values aliases of a text may stand for, beside ten times what is written.
 MOST_BY_ALIAS = 100_000
 _GROWTH = 10
 #: Values in a text, each of which takes 300 bytes of memory. All definitions of custom
@@ -110,7 +110,8 @@ def check(text: str) -> None:
     written = 0
     for event in _events(text):
         if isinstance(event, yaml.DocumentStartEvent):
-            anchors, opened, written = {}, [_Extent()], 0
+            # What aliases stand for counts for all documents together.
+            anchors, opened = {}, [_Extent(values=opened[0].values)]
         if not isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
             continue
         one = _Extent(getattr(event, "anchor", None))

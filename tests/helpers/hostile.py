@@ -17,6 +17,8 @@ DEEP = "[" * 100_000
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
 )
+#: Each of the documents stands for no more than one may.
+MANY = ("---\n" + "".join(LAUGHS.splitlines(keepends=True)[:5])) * 5000
 MERGES = "a0: &a0 {k: 1}\n" + "".join(
     f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 40)
 )
@@ -29,6 +31,7 @@ OBJECTS = "a: !!python/object/apply:os.system [touch /tmp/owned]\n"
 YAML = {
     "nested deeply": DEEP,
     "billion laughs": LAUGHS,
+    "many documents": MANY,
     "merged keys": MERGES,
     "nested by aliases": STAIRS,
     "within itself": ITSELF,
