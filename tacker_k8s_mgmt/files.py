@@ -37,8 +37,8 @@ class NotWritten(OSError):
 def replacing(path: Path, *, mode: int) -> Iterator[Path]:
     """A temporary file that replaces *path* when no exception is raised.
 
-    What is written goes into the file that was made, whoever replaces it meanwhile by
-    a link: the path that is returned is that of an open file.
+    What is written goes into the file that was made, also if another process replaces
+    it by a link meanwhile: the path that is returned is that of an open file.
 
     :param path: of a regular file, or of nothing.
     :param mode: of the new file.

@@ -132,7 +132,7 @@ def test_what_was_written_is_on_the_disk_before_it_replaces(tmp_path, monkeypatc
 
 
 def test_what_is_written_goes_into_the_file_that_was_made(tmp_path):
-    """Whoever may write to the directory puts a link in the temporary file's place."""
+    """Another user of the directory puts a link in the temporary file's place."""
     path, victim = tmp_path / "file", tmp_path / "victim"
     victim.write_text("precious")
     victim.chmod(0o600)

@@ -141,7 +141,7 @@ def _namespace(tenant: Tenant) -> Object:
 
 
 def _guard(tenant: Tenant) -> Iterator[Object]:
-    """What no Service of the namespace may be, whoever writes it."""
+    """What no Service of the namespace may be, from any user."""
     name = f"{_NAME}-{tenant.name}"
     rule = {
         "apiGroups": [""],
