@@ -5,6 +5,7 @@ import os
 import posixpath
 import uuid
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -81,7 +82,7 @@ def _secret(path: str, options: Any) -> str:
             "{project_id}"
         )
         shared = os.path.dirname(shared) if of_projects else shared
-        if shared and _is_below(real, os.path.realpath(shared)):
+        if shared and Path(real).is_relative_to(os.path.realpath(shared)):
             raise Refused(f"must not be below {option}: requests may name its files")
     place = Place("its directory", os.path.dirname(real))
     largest = restricted_files.LARGEST_SECRET
@@ -92,10 +93,6 @@ def _secret(path: str, options: Any) -> str:
         return data.decode().rstrip("\r\n")
     except UnicodeDecodeError:
         raise Refused("is no text in UTF-8") from None
-
-
-def _is_below(path: str, directory: str) -> bool:
-    return os.path.commonpath([path, directory]) == directory
 
 
 def _problems(options: Any, values: Mapping[str, Any]) -> Iterator[str]:
