@@ -15,9 +15,12 @@ _LIMIT = 5.0  # seconds
 _FITS, _DIFFERS, _INVALID = 0, 11, 12
 _MEMORY = 512 * 2**20  # bytes
 _CHILD = f"""
-import json, re, resource, sys
+import json, re, resource, signal, sys
 resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))
-pattern, text = json.load(sys.stdin)
+pattern, text, seconds = json.load(sys.stdin)
+# It ends without its parent, too, which may be killed meanwhile.
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+signal.setitimer(signal.ITIMER_REAL, seconds)
 try:
     compiled = re.compile(pattern)
 except (re.error, OverflowError, RecursionError):
@@ -36,7 +39,7 @@ def problem(pattern: str, text: str) -> str:
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", _CHILD],
-            input=json.dumps([pattern, text]).encode(),
+            input=json.dumps([pattern, text, _LIMIT + 1]).encode(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=_LIMIT,

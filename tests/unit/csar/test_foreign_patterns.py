@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regular expressions of packages that would keep a command busy, or fill memory."""
 
+import json
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from tacker_k8s_mgmt.csar import foreign_patterns, hot_values
@@ -19,6 +24,16 @@ def test_pattern_that_would_take_for_ever_is_given_up(monkeypatch):
     assert problems(FOR_EVER, value) == [
         f"{value} takes too long to compare with {FOR_EVER}"
     ]
+
+
+def test_comparison_ends_without_its_parent_too():
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", foreign_patterns._CHILD],
+        input=json.dumps([FOR_EVER, "a" * 50, 0.5]).encode(),
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGALRM
 
 
 def test_comparison_that_fails_proves_nothing(monkeypatch):

@@ -2,8 +2,11 @@
 """A check of a stranger's package: no network, no other files, and always an end."""
 
 import http.server
+import importlib
+import multiprocessing
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -159,6 +162,13 @@ def _connect():
         (lambda: urllib.request.urlopen("http://127.0.0.1:1/"), "urllib"),
         (lambda: subprocess.run(["true"]), "subprocess"),
         (lambda: os.posix_spawn("/bin/true", ["true"], {}), "os.posix_spawn"),
+        (lambda: Path(sys.prefix, "x").write_text("x"), "is outside"),
+        (lambda: os.open("package.zip", os.O_RDWR), "package.zip is outside"),
+        (lambda: Path("../x").mkdir(), "is outside"),
+        (lambda: Path("x").rename("../x"), "is outside"),
+        (lambda: os.symlink("/etc", "x"), "is outside"),
+        (lambda: os.remove("../x"), "is outside"),
+        (lambda: ["x" * 1000 + str(n) for n in range(100_000)], "16777216 bytes"),
         (os.abort, "crashed"),
         (lambda: [0] * 10**10, "MemoryError"),
         (lambda: (_ for _ in ()).throw(RecursionError("deep")), "RecursionError"),
@@ -166,8 +176,32 @@ def _connect():
     ],
 )
 def test_what_may_not(tmp_path, work, why):
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "package.zip").symlink_to("../package.zip")
     with pytest.raises(sandbox.Failed, match=why):
-        answer(work, tmp_path)
+        sandbox.run(work, root, tmp_path / "package.zip")
+    assert [path.name for path in tmp_path.iterdir()] == ["root"]
+
+
+def test_modules_of_the_package_are_not_imported(tmp_path, monkeypatch):
+    # As "python -c" has it: the working directory.
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    (tmp_path / "of_a_stranger.py").touch()
+    with pytest.raises(sandbox.Failed, match="No module named 'of_a_stranger'"):
+        answer(lambda: importlib.import_module("of_a_stranger"), tmp_path)
+
+
+def test_it_ends_without_its_parent_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(sandbox, "_LIMIT", 0.5)
+    context = multiprocessing.get_context("fork")
+    _receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(
+        target=sandbox._child, args=(sender, (tmp_path, tmp_path), signal.pause)
+    )
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGALRM
 
 
 def test_directories_of_the_package_may_be_removed(tmp_path, monkeypatch):
