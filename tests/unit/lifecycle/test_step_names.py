@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of each operation, in their order, with and without optional features.
+
+Journals, dashboards and documents have their names. To write the golden file again:
+``python -m tests.unit.lifecycle.test_step_names``.
+"""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tacker_k8s_mgmt.hooks.modification import concerns
+from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
+from tacker_k8s_mgmt.lifecycle.connectivity_check import connectivity_start
+from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
+from tacker_k8s_mgmt.lifecycle.instantiate import (
+    Instantiate,
+    WholeHealEnd,
+    WholeHealStart,
+)
+from tacker_k8s_mgmt.lifecycle.modify import Modify
+from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
+from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut, ScaleOutRollback
+from tacker_k8s_mgmt.lifecycle.terminate import (
+    delete_volumes,
+    refuse_exposed,
+    terminate_end,
+    terminate_start,
+)
+from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade, UpgradeStart
+from tests.helpers.fakes.clock import FakeClock
+from tests.helpers.fakes.site import FakeSite
+from tests.helpers.node_settings import wants
+from tests.helpers.operations import dependencies
+from tests.helpers.requests import VNF, params
+
+GOLDEN = Path(__file__).parents[2] / "helpers/golden/steps.json"
+FEATURES: dict[str, Any] = {
+    "cluster": {"helm": True, "verify_pod_network": True},
+    "tenants": [{"name": "one"}],
+    "applications": [
+        {"name": "web", "manifests": [{"path": "Files/w"}], "volumes": "delete"}
+    ],
+}
+PATCH = {
+    "k8s_nodes:vnfc:one:labels": "disk=ssd",
+    "k8s_cluster:tenants": "[]",
+    "k8s_cluster:applications": "[]",
+}
+OPERATIONS: dict[str, Any] = {
+    "instantiate_end": Instantiate,
+    "heal_start of all": partial(WholeHealStart, listed=()),
+    "heal_end of all": WholeHealEnd,
+    "heal_start": partial(HealStart, servers={}),
+    "heal_end": partial(HealEnd, servers={}),
+    "scale_start": partial(ScaleIn, stacks=()),
+    "scale_end": partial(ScaleOut, stacks=()),
+    "scale_rollback_start": partial(ScaleOutRollback, known={}),
+    "change_external_connectivity_end": ConnectivityEnd,
+    "change_current_package_start": UpgradeStart,
+    "change_current_package_end": Upgrade,
+    "modify_information_end": lambda deps: Modify(deps, concerns(PATCH)),
+}
+
+
+def names(steps: Any) -> list[str]:
+    return [step.name for step in steps]
+
+
+def found() -> dict[str, dict[str, list[str]]]:
+    return {"without": _of(), "with": _of(**FEATURES)}
+
+
+def _of(**features: Any) -> dict[str, list[str]]:
+    site = FakeSite()
+    if features:
+        wants(site, {"k8s_nodes:vnfc:one:labels": "disk=ssd"})
+    wanted = params(**features)
+    deps = dependencies(wanted, site, FakeClock())
+    server: Any = site
+    return {
+        **{hook: names(make(deps).steps()) for hook, make in OPERATIONS.items()},
+        "change_external_connectivity_start": names(connectivity_start(deps, ())),
+        "terminate_start": names(
+            (
+                *terminate_start(site.vims),
+                refuse_exposed(VNF, server, "ansible"),
+                *delete_volumes(deps),
+            )
+        ),
+        "terminate_end": names(terminate_end(VNF, site.vims, server)),
+    }
+
+
+def test_the_steps_are_those_that_documents_and_dashboards_name() -> None:
+    assert found() == json.loads(GOLDEN.read_text())
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(json.dumps(found(), indent=2) + "\n")
