@@ -19,8 +19,8 @@ from tacker_k8s_mgmt.model import compressed, json_text
 from tacker_k8s_mgmt.model.manifest_objects import Object
 
 _FORMAT = 1
-# Bytes of a record; its Secret has at most a megabyte.
-_LARGEST = 32 * 1024 * 1024
+#: Bytes of all records of a cluster. The Secret of one has at most a megabyte.
+LARGEST = 64 * 1024 * 1024
 #: Owner of an application's objects, exposures and record.
 _PREFIX = "app."
 
@@ -142,13 +142,28 @@ class Record:
         return replace(self, state=state, **fields)
 
 
-def unpack(text: str) -> Record:
-    """The record of :meth:`Record.pack`.
+def unpacked(text: str, largest: int = LARGEST) -> str:
+    """The JSON text of a record of :meth:`Record.pack`.
+
+    :param largest: bytes that it may have.
+    :raises Spoiled: it has more, or is none.
+    """
+    try:
+        data = base64.b64decode(text, validate=True)
+        return compressed.unpack(data, largest).decode()
+    except compressed.TooLarge:
+        raise Spoiled("it is too large, by itself or with the others") from None
+    except (compressed.Damaged, ValueError):
+        raise Spoiled("it is not as it was written") from None
+
+
+def read(text: str) -> Record:
+    """The record of a JSON text of :func:`unpacked`.
 
     :raises Spoiled: it is none of this format.
     """
     try:
-        fields = json_text.parse(_unpacked(base64.b64decode(text, validate=True)))
+        fields = json_text.parse(text)
         if fields.pop("format") != _FORMAT:
             raise Spoiled("it is of another release of tacker-k8s-mgmt")
         good, leaving = fields.pop("good"), tuple(fields.pop("leaving", ()))
@@ -156,13 +171,6 @@ def unpack(text: str) -> Record:
         return json_text.checked(Record(**fields, good=content, leaving=leaving))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise Spoiled("its content cannot be understood") from None
-
-
-def _unpacked(data: bytes) -> bytes:
-    try:
-        return compressed.unpack(data, _LARGEST)
-    except (compressed.Damaged, compressed.TooLarge):
-        raise Spoiled("it is not as it was written") from None
 
 
 def decoded(text: str) -> str:

@@ -2,7 +2,7 @@
 """JSON from another host, from a cluster or from a request, and the values in it.
 
 A number has a limit of digits: an integer of Python has none, and no float holds one of
-400 digits.
+400 digits. Values are counted before they are made: three bytes of text are one of 64.
 """
 
 import dataclasses
@@ -17,6 +17,10 @@ from pydantic import ConfigDict, TypeAdapter
 
 #: Digits of an integer.
 MOST_DIGITS = 64
+#: Values in a text. All nodes and pods of 1,000 nodes are a third of it.
+MOST_VALUES = 1_000_000
+#: Levels of lists and mappings in each other, as in YAML.
+DEEPEST = 200
 #: More than anything that is counted or measured here, seconds since the epoch too.
 LARGEST = 1e12
 
@@ -29,9 +33,13 @@ def parse(
     """The value of a JSON text.
 
     :param pairs: makes the value of an object; default: a dictionary.
-    :raises ValueError: it is none. Nor is a text that is nested too deeply, or that has
-        numbers which are none, as the standard library reads them, or too large.
+    :raises ValueError: it is none. Nor is a text with too many values or too many
+        levels, or with numbers which are none, as the standard library reads them, or
+        too large.
     """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text))
+    limit(text)
     try:
         return json.loads(
             text,
@@ -49,6 +57,7 @@ def stream(text: str) -> list[Any]:
 
     :raises ValueError: one is none, as :func:`parse` reads them.
     """
+    limit(text)
     values, at = [], _blanks(text, 0)
     try:
         while at < len(text):
@@ -57,6 +66,29 @@ def stream(text: str) -> list[Any]:
             at = _blanks(text, at)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    return values
+
+
+def limit(text: str, most: int = MOST_VALUES) -> int:
+    """Refuse a text that stands for too much, in time and memory of the text itself.
+
+    :param most: values that it may have.
+    :returns: how many it has; empty lists and objects may count twice.
+    :raises ValueError: it has more, or is nested more than :data:`DEEPEST`.
+    """
+    begins = text.count("[") + text.count("{")
+    values = 1 + begins + text.count(",")
+    if begins <= DEEPEST and values <= most:
+        return values
+    bare = _QUOTED.sub("", text)
+    values = 1 + sum(map(bare.count, "[{,"))
+    if values > most:
+        raise ValueError(f"more than {most} values")
+    level = 0
+    for found in _BRACKET.finditer(bare):
+        level += 1 if found[0] in "[{" else -1
+        if level > DEEPEST:
+            raise ValueError("nested too deeply")
     return values
 
 
@@ -128,6 +160,9 @@ def _adapter(hint: Any, config: ConfigDict) -> TypeAdapter[Any]:
     return TypeAdapter(hint, config=config)
 
 
+# Without its end, too, so that no text is searched again and again.
+_QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder(
     parse_constant=_refuse, parse_float=_finite, parse_int=_whole

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.model import yaml_text
+from tacker_k8s_mgmt.model import json_text, yaml_text
 
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON"), True),
@@ -73,6 +73,7 @@ def documents(text: str) -> list[Any]:
     """
     if text.lstrip().startswith("{"):
         with suppress(ValueError, OverflowError, RecursionError):
+            json_text.limit(text, yaml_text.MOST_VALUES)
             return list(_json(text))
     yaml_text.check(text)
     return [_value(node) for node in yaml.compose_all(text, _Loader)]

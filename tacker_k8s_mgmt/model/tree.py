@@ -27,6 +27,19 @@ def sequence(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else []
 
 
+def size(value: Any) -> int:
+    """How many values a value is, with all that are in it."""
+    values, left = 0, [value]
+    while left:
+        one = left.pop()
+        values += 1
+        if isinstance(one, Mapping):
+            left += one.values()
+        elif isinstance(one, list | tuple):
+            left += one
+    return values
+
+
 def dig(value: Any, *path: str) -> Any:
     """The value at *path* of nested mappings, or None."""
     for key in path:

@@ -3,6 +3,8 @@
 
 from urllib.parse import SplitResult, urlsplit
 
+from tacker_k8s_mgmt.model import redaction
+
 
 def parts(url: str, *, any_port: bool = False) -> SplitResult:
     """The parts of a URL.
@@ -21,6 +23,12 @@ def parts(url: str, *, any_port: bool = False) -> SplitResult:
     except ValueError:
         raise ValueError("must be a URL, with a number as its port") from None
     return split
+
+
+def shown(url: str) -> str:
+    """The URL without its query, which may hold a token under any name."""
+    start, sign, _ = url.partition("?")
+    return f"{start}{sign}{redaction.STARS}" if sign else url
 
 
 def host_of(url: str) -> str:

@@ -103,17 +103,23 @@ class _Extent:
         self.levels = max(self.levels, inner.levels + 1)
 
 
-def check(text: str) -> None:
-    """:raises yaml.YAMLError: see :func:`document`."""
+def check(text: str, most: int = MOST_VALUES) -> int:
+    """Refuse a text that stands for too much.
+
+    :param most: values that it may have.
+    :returns: how many it has.
+    :raises yaml.YAMLError: see :func:`document`.
+    """
     anchors: dict[str, _Extent] = {}
     opened = [_Extent()]
-    written = 0
-    for event in _events(text):
+    written = values = 0
+    for event in _events(text, most):
         if isinstance(event, yaml.DocumentStartEvent):
             # What aliases stand for counts for all documents together.
             anchors, opened = {}, [_Extent(values=opened[0].values)]
         if not isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
             continue
+        values += isinstance(event, yaml.NodeEvent)
         one = _Extent(getattr(event, "anchor", None))
         written += 1
         if isinstance(event, yaml.CollectionStartEvent):
@@ -133,13 +139,14 @@ def check(text: str) -> None:
         opened[-1].take_in(one)
         if opened[-1].values > _GROWTH * written + MOST_BY_ALIAS:
             raise _refusal("has aliases that stand for too much", event)
+    return values
 
 
-def _events(text: str) -> Iterator[Any]:
+def _events(text: str, most: int) -> Iterator[Any]:
     values = 0
     for event in yaml.parse(text, Loader=SafeLoader):
         values += isinstance(event, yaml.NodeEvent)
-        if values > MOST_VALUES:
+        if values > most:
             raise _refusal("has too many values", event)
         yield event
 

@@ -112,7 +112,7 @@ class SourceFile(Structure):
     @property
     def title(self) -> str:
         """What errors call it."""
-        return self.path or self.url or ""
+        return self.path or urls.shown(self.url or "")
 
 
 class ConfigEntry(Structure):

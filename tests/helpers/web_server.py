@@ -11,6 +11,7 @@ import http.server
 import ssl
 import subprocess
 import sys
+import time
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,17 @@ class Files(http.server.BaseHTTPRequestHandler):
             self.send_response(200)
             self.end_headers()
             self.wfile.write(bytes(100))
+        elif url.path == "/circle.tgz":
+            self.send_response(302)
+            self.send_header("Location", self.path)
+            self.end_headers()
+        elif url.path == "/slow.tgz":
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(2 * _WAIT):
+                    self.wfile.write(bytes(1))
+                    time.sleep(0.5)
         elif url.path == "/large.tgz":
             self.send_response(200)
             self.end_headers()

@@ -32,7 +32,7 @@ def services(
     :param namespace: of the request, which replaces that of the manifests.
     """
     found: list[Service] = []
-    left = LARGEST
+    left, values_left = LARGEST, yaml_text.MOST_VALUES
     try:
         for name in files:
             content = restricted_files.read(
@@ -41,7 +41,9 @@ def services(
             left -= len(content)
             if left < 0:
                 return None
-            for written in yaml_text.documents(content.decode()):
+            text = content.decode()
+            values_left -= yaml_text.check(text, values_left)
+            for written in yaml_text.documents(text):
                 if isinstance(written, dict) and written.get("kind") == "Service":
                     found.append(Service.read(_placed(written, namespace)))
     except (restricted_files.Refused, yaml.YAMLError, RecursionError, *_NO_SERVICE):

@@ -12,12 +12,22 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.application_ports import Applications
-from tacker_k8s_mgmt.model import applications, chart_archive, manifest_objects
+from tacker_k8s_mgmt.model import (
+    applications,
+    chart_archive,
+    manifest_objects,
+    tree,
+)
 from tacker_k8s_mgmt.model.applications import Chart, Content, Record
 from tacker_k8s_mgmt.model.manifest_objects import Object, Unusable
 from tacker_k8s_mgmt.request.applications import Application, SourceFile
 
 LOG = logging.getLogger(__name__)
+
+#: Bytes of the files of all applications, which are in memory at the same time.
+LARGEST = 64 * 1024 * 1024
+#: Values of all their objects; each takes 100 bytes or more.
+MOST_VALUES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,7 @@ class Sources:
         self._apps: Sequence[Application] = ()
         self._wide = host.objects.cluster_wide() if host else frozenset()
         self._api_versions: Sequence[str] = ()
+        self._left, self._values_left = LARGEST, MOST_VALUES
         self.problems: list[str] = []
 
     def read(self, apps: Sequence[Application]) -> tuple[Wanted, ...]:
@@ -71,6 +82,8 @@ class Sources:
         found = []
         self._apps = apps
         for app in apps:
+            if self._left < 0 or self._values_left < 0:
+                break  # the problem that this is has been named
             before = len(self.problems)
             chart = app.chart
             wanted = self._of_chart(app, chart) if chart else self._of_manifests(app)
@@ -85,7 +98,7 @@ class Sources:
             if text is None:
                 return None
             try:
-                objects = manifest_objects.parse(text.decode())
+                objects = self._parsed(text.decode())
             except UnicodeDecodeError:
                 self._complain(app, f"{file.title} is no text in UTF-8")
             except Unusable as error:
@@ -127,7 +140,7 @@ class Sources:
         upgrade = record is not None and record.good is not None
         try:
             text = host.charts.render(chart, *place, upgrade=upgrade)
-            return self._placed(manifest_objects.parse(text), app)
+            return self._placed(self._parsed(text), app)
         except errors.CommandFailed as error:
             reason = error.fields["tail"].removeprefix("Error: ")
             if self._may_come(app) and chart_archive.looks_up(chart.archive):
@@ -143,11 +156,22 @@ class Sources:
         """Whether something that its chart looks up may be made before it."""
         return bool(app.config or app.secrets or self._apps[0].name != app.name)
 
+    def _parsed(self, text: str) -> Sequence[Object]:
+        """The objects of a manifest.
+
+        :raises Unusable: also if there are too many, with those before them.
+        """
+        objects = manifest_objects.parse(text)
+        self._values_left -= tree.size(objects)
+        if self._values_left < 0:
+            raise Unusable(f"has, with those before it, more than {MOST_VALUES} values")
+        return objects
+
     def _placed(self, objects: Sequence[Object], app: Application) -> list[Object]:
         return list(manifest_objects.placed(objects, app.place, self._wide))
 
     def _file(self, app: Application, file: SourceFile) -> bytes | None:
-        """A file; None if it cannot be had, or not yet."""
+        """A file; None as for :meth:`_files`."""
         files = self._files(app, file)
         if files is None:
             return None
@@ -163,6 +187,20 @@ class Sources:
         return files[""] if "" in files else chart_archive.packed(files)
 
     def _files(self, app: Application, file: SourceFile) -> Mapping[str, bytes] | None:
+        """What a file has, or a directory; None if it cannot be had, or not yet."""
+        if self._left < 0:
+            return None
+        files = self._read_files(app, file)
+        self._left -= sum(map(len, (files or {}).values()))
+        if self._left < 0:
+            text = f"{file.title} has, with the files before it, more than {LARGEST}"
+            self._complain(app, f"{text} bytes")
+            return None
+        return files
+
+    def _read_files(
+        self, app: Application, file: SourceFile
+    ) -> Mapping[str, bytes] | None:
         try:
             if file.path:
                 return self._package.package_files(file.path)

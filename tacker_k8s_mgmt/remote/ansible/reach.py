@@ -107,7 +107,10 @@ def mirror(session: Session, params: InstallParams, target: Target) -> str | Non
     :returns: None if the server has no curl.
     :raises RemoteError: the session broke.
     """
-    config = "".join(f"{line}\n" for line in _config(params, target))
+    try:
+        config = "".join(f"{line}\n" for line in _config(params, target))
+    except ValueError as error:
+        return f"it {error}"
     argv = ["curl", "--config", "-"]
     try:
         result = session.run(argv, stdin=config, timeout=_ANSWER * 2.0, check=False)
@@ -123,6 +126,8 @@ def _config(params: InstallParams, target: Target) -> Iterator[str]:
     yield "silent"
     yield "show-error"
     yield "globoff"
+    # Those of Ansible's get_url, but no file of the server's own.
+    yield 'proto = "=http,https,ftp,ftps"'
     yield f"url = {_quoted(target.url)}"
     yield 'output = "/dev/null"'
     yield 'write-out = "%{http_code}"'

@@ -5,11 +5,12 @@ Not in the applications' namespaces: users who may write Secrets there could hav
 driver apply objects of their choice, with its own rights.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import applications
+from tacker_k8s_mgmt.model import applications, json_text
 from tacker_k8s_mgmt.model.applications import Record
 from tacker_k8s_mgmt.model.manifest_objects import OWNER
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
@@ -40,8 +41,16 @@ class ApplicationRecords:
         :raises ClusterError: one cannot be understood.
         """
         selector = f"{OWNER}={_OWNER}"
-        found = self._manifests.get("secrets", NAMESPACE, selector)
-        return {one["metadata"]["name"]: _read(one) for one in found}
+        records, size, values = {}, 0, 0
+        for one in self._manifests.get("secrets", NAMESPACE, selector):
+            name = one["metadata"]["name"]
+            with _naming(name):
+                packed = applications.decoded(one["data"]["record"])
+                text = applications.unpacked(packed, applications.LARGEST - size)
+                size += len(text)
+                values += json_text.limit(text, json_text.MOST_VALUES - values)
+                records[name] = applications.read(text)
+        return records
 
     def write(self, record: Record) -> None:
         """Write a record."""
@@ -66,11 +75,12 @@ def _bare(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
 
 
-def _read(secret: Mapping[str, Any]) -> Record:
-    name = secret["metadata"]["name"]
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say which record cannot be understood."""
     try:
-        return applications.unpack(applications.decoded(secret["data"]["record"]))
-    except (applications.Spoiled, KeyError, TypeError) as error:
+        yield
+    except (applications.Spoiled, KeyError, TypeError, ValueError) as error:
         reason = str(error) if isinstance(error, applications.Spoiled) else "it is none"
         raise errors.ClusterError(
             detail=f"The record of the application {name}, Secret {NAMESPACE}/{name}, "

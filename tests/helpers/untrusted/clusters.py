@@ -386,7 +386,7 @@ CLUSTER: Mapping[str, Fed] = {
     "records of applications": parsed(
         json.loads(gzip.decompress(base64.b64decode(RECORD.pack()))),
         _unpacked,
-        "model.applications.unpack",
+        "model.applications.read",
     ),
     "a release's objects": kube(
         {**KINDS, "get manifest": json.dumps(DAEMON_SET), "get hooks": json.dumps(JOB)},

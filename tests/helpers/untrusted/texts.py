@@ -159,12 +159,12 @@ TEXTS: Mapping[str, Fed] = {
         lambda content: _sources(content)._rendered(
             APP, Chart("a", "1", b""), _rendering(content)
         ),
-        "lifecycle.steps.application_sources.Sources._rendered",
+        "lifecycle.steps.application_sources.Sources._parsed",
     ),
     "manifests of an application": parsed(
         DAEMON_SET,
         lambda content: _sources(content)._of_manifests(APP),
-        "lifecycle.steps.application_sources.Sources._of_manifests",
+        "lifecycle.steps.application_sources.Sources._parsed",
     ),
     "a manifest's list": parsed(
         {"kind": "List", "items": [SERVICE, DAEMON_SET]}, _manifest

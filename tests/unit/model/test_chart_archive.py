@@ -112,13 +112,13 @@ def test_what_unpacks_to_too_much_is_refused(monkeypatch):
 
 def test_a_record_in_the_cluster_unpacks_to_no_more_than_it_may_have():
     # Of the API server, whose answer has at most 8 MiB.
-    packed = base64.b64encode(hostile.zeros(40 << 20)).decode()
-    with pytest.raises(applications.Spoiled, match="not as it was written"):
-        applications.unpack(packed)
+    packed = base64.b64encode(hostile.zeros(80 << 20)).decode()
+    with pytest.raises(applications.Spoiled, match="too large"):
+        applications.unpacked(packed)
     record = applications.Record("shop", "shop", applications.APPLIED)
-    assert applications.unpack(record.pack()) == record
+    assert applications.read(applications.unpacked(record.pack())) == record
     leaves = record.changed(leaving=({"kind": "Job", "metadata": {"name": "seed"}},))
-    assert applications.unpack(leaves.pack()) == leaves
+    assert applications.read(applications.unpacked(leaves.pack())) == leaves
 
 
 def test_an_earlier_release_reads_the_record_of_what_does_not_leave():

@@ -3,13 +3,14 @@
 
 import dataclasses
 import json
+import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.model import journal_fields, json_text
+from tacker_k8s_mgmt.model import journal_fields, json_text, tree
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 
 LARGE = "1" + "0" * 400
@@ -37,6 +38,51 @@ def test_usual_numbers_are_read(number):
 def test_texts_that_follow_each_other_are_read_as_each_alone(values):
     text = "\n".join(json.dumps(value, indent=4) for value in values)
     assert json_text.stream(f" {text}\n") == values
+
+
+@pytest.mark.parametrize("read", [json_text.parse, json_text.stream])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[" + "[]," * 600_000 + "1]", "more than"),
+        ("[" + "0," * 1_000_000 + "1]", "more than"),
+        ('{"a": ' * 201 + "1" + "}" * 201, "nested too deeply"),
+        ("[" * 201 + '"]"' + "]" * 201, "nested too deeply"),
+        ('["\\"]", ' + "[" * 201 + "]" * 202, "nested too deeply"),
+    ],
+    ids=["lists", "numbers", "objects in objects", "lists in lists", "behind a text"],
+)
+def test_a_text_that_stands_for_too_much_is_refused(read, text, why):
+    with pytest.raises(ValueError, match=why):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[{," * 1_000_000,
+        ["[" * 300, '\\"[[', {"]": "{" * 300}] * 100,
+        [[]] * 400_000,
+        *([depth] for depth in map(json.loads, ("[" * 190 + "]" * 190,))),
+    ],
+    ids=["a text", "brackets in texts", "many lists", "a tower"],
+)
+def test_brackets_in_texts_do_not_count(value):
+    assert json_text.parse(json.dumps(value)) == value
+    assert json_text.parse(json.dumps(value).encode("utf-16")) == value
+
+
+@given(VALUES)
+def test_no_value_is_left_out_of_the_count(value):
+    assert tree.size(value) <= json_text.limit(json.dumps(value))
+
+
+def test_a_text_without_its_end_is_searched_once():
+    started = time.process_time()
+    for text in ("[" * 300 + '"\\' * 1_000_000, "[" * 300 + '"a' * 1_000_001):
+        with pytest.raises(ValueError, match="nested too deeply"):
+            json_text.limit(text)
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("text", ["[", "1 x", "[1]]", "[" * 200_000, '"\t"', "NaN"])

@@ -126,3 +126,19 @@ def test_any_text_is_read_or_refused(text):
 @pytest.mark.parametrize("number", ["12:30:45", "1.5", "0x7f", "1_000", "-7", "1e3"])
 def test_usual_numbers_are_those_of_yaml(number):
     assert yaml_text.document(number) == yaml.safe_load(number)
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ("[" * 700 + "]" * 700, "is no YAML"),
+        ('{"a": ' * 300 + "1" + "}" * 300, "is no YAML"),
+        (f"[{'[],' * 600_000}[]]", "is no YAML"),
+    ],
+    ids=["lists in lists", "objects in objects", "many values"],
+)
+def test_a_manifest_in_json_has_the_limits_of_yaml(spec, why):
+    head = '{"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}, "spec": '
+    assert manifest_objects.parse(f"{head}[[]]}}")
+    with pytest.raises(manifest_objects.Unusable, match=why):
+        manifest_objects.parse(f"{head}{spec}}}")

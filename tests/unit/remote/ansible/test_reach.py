@@ -177,6 +177,23 @@ class TestMirror:
         assert "127.0.0.1 gets no answer from http://127.0.0.1:9/" in why
         assert "connect" in why
 
+    @pytest.mark.parametrize(
+        "url", ["http://[::1", "http://h:port/", 'http://h/\nurl = "http://i/"', "//[/"]
+    )
+    def test_what_is_no_url_is_a_problem(self, session, sshd, url):
+        why = reach.mirror(session, parsed({}), Target(url))
+        assert why.startswith("it must be a URL")
+        assert "curl" not in " ".join(sshd.commands)
+
+    @pytest.mark.parametrize(
+        "url", ["file:///etc/hostname", "gopher://127.0.0.1:9/_x", "dict://127.0.0.1/x"]
+    )
+    def test_no_file_of_the_server_is_read_and_no_other_protocol_spoken(
+        self, session, url
+    ):
+        why = reach.mirror(session, parsed({}), Target(url))
+        assert "not supported or disabled" in why
+
     def test_without_curl(self, session, sshd):
         sshd.program("curl", "exit 127\n")
         assert reach.mirror(session, parsed({}), Target("http://127.0.0.1:9")) is None

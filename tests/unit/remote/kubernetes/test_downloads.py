@@ -14,6 +14,7 @@ import tacker_k8s_mgmt
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.kubernetes import downloads
 from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
+from tacker_k8s_mgmt.request.applications import SourceFile
 from tacker_k8s_mgmt.request.models import Proxy
 from tests.helpers import web_server
 from tests.helpers.web_server import CHART
@@ -54,7 +55,9 @@ def refusal(session, url, digest=DIGEST, proxy=None):
     with pytest.raises(errors.RemoteError) as caught:
         downloads.fetch(session, url, digest, proxy or {})
     text = str(caught.value)
-    assert text.startswith(f"{url} cannot be used, as 127.0.0.1 reads it: ")
+    start, sign, _ = url.partition("?")
+    shown = f"{start}?***" if sign else start
+    assert text.startswith(f"{shown} cannot be used, as 127.0.0.1 reads it: ")
     return text
 
 
@@ -95,6 +98,33 @@ class TestTrusted:
         url = f"https://{server}/moved.tgz?to={{}}://{server}/chart.tgz"
         assert downloads.fetch(session, url.format("https"), DIGEST, {}) == CHART
         assert "Protocol" in refusal(session, url.format("http"))
+
+    @pytest.mark.parametrize(
+        "to",
+        [
+            *("file:///etc/passwd", "ftp://{}/", "gopher://{}/_x", "scp://{}/x"),
+            *("http://{}/chart.tgz", "dict://{}/x", "smtp://{}"),
+        ],
+    )
+    def test_a_redirection_leads_to_no_other_scheme(self, session, server, to):
+        url = f"https://{server}/moved.tgz?to={to.format(server)}"
+        assert "Protocol" in refusal(session, url)
+
+    def test_redirections_in_a_circle_end(self, session, server):
+        text = refusal(session, f"https://{server}/circle.tgz")
+        assert "Maximum (5) redirects" in text
+
+    def test_a_server_that_trickles_is_given_up(self, session, server, monkeypatch):
+        monkeypatch.setattr(downloads, "_LIMIT", 1.5)
+        assert "timed out" in refusal(session, f"https://{server}/slow.tgz").lower()
+
+    @pytest.mark.parametrize("path", ["chart.tgz", "other.tgz", "circle.tgz"])
+    def test_no_query_is_in_an_error_or_a_command(self, session, server, sshd, path):
+        url = f"https://{server}/{path}?a=b&c=s3cret-1234#s3cret-1234"
+        text = refusal(session, url, digest="0" * 64)
+        assert "s3cret" not in text + " ".join(sshd.commands)
+        file = SourceFile(url=url, sha256=DIGEST)
+        assert file.title == f"https://{server}/{path}?***"
 
     @pytest.mark.parametrize(
         ("name", "reason"),
