@@ -65,7 +65,7 @@ def test_worker_with_another_password(cluster: Cluster) -> None:
 def test_worker_that_reboots_while_it_joins(lab: RealLab, cluster: Cluster) -> None:
     runs, before = len(cluster.runs()), set(cluster.workers().values())
     cluster.begin_scale("OUT")
-    reaches(lab, cluster, "kubeadm", runs)
+    reaches(lab, cluster, "Join to cluster", runs)
     found = (host.id for host in cluster.hosts() if "workerNode" in host.name)
     (new,) = set(found) - before
     hosts.rebooted(new)

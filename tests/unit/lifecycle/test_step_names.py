@@ -45,8 +45,8 @@ FEATURES: dict[str, Any] = {
 }
 PATCH = {
     "k8s_nodes:vnfc:one:labels": "disk=ssd",
-    "k8s_cluster:tenants": "[]",
-    "k8s_cluster:applications": "[]",
+    "k8s_tenants": "[]",
+    "k8s_applications": "[]",
 }
 OPERATIONS: dict[str, Any] = {
     "instantiate_end": Instantiate,
