@@ -23,3 +23,14 @@ def printable(text: str) -> str:
 def in_line(text: str) -> str:
     """The same as one line, so that none of it looks like a record of its own."""
     return _LINE.sub(" ", text)
+
+
+def short(text: str, longest: int, *, end: bool = False) -> str:
+    """The text as one line: its beginning if it is long, or its end.
+
+    :param longest: characters of it.
+    """
+    text = " ".join(text.split())
+    if len(text) <= longest:
+        return text
+    return f"...{text[-longest:]}" if end else f"{text[:longest]}..."

@@ -16,6 +16,7 @@ from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
 from tacker_k8s_mgmt.model.nodes import one_spelling
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.services import Service
+from tacker_k8s_mgmt.plain_text import short
 from tacker_k8s_mgmt.remote.kubernetes import (
     drain,
     node_cleanup,
@@ -28,6 +29,8 @@ from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 
+# Characters of a kubelet's text, which are shown and are in errors.
+_LONGEST = 600
 _TOKEN_LIMIT = 120.0  # seconds until the cluster has filled in the token
 _GONE_LIMIT = 60.0  # seconds until deleted objects are gone
 
@@ -231,6 +234,8 @@ class KubeControl:
             self._client.run("patch", "node", *names, *patch)
 
 
+# Texts, not the objects that they are in: a kubelet may report 100,000 addresses and
+# conditions, whose indented JSON of one node would exceed a session's limit.
 _NODE_FIELDS = (
     ".metadata.name",
     ".metadata.uid",
@@ -240,8 +245,11 @@ _NODE_FIELDS = (
     ".spec.providerID",
     ".metadata.labels",
     ".spec.taints",
-    ".status.addresses",
-    '.status.conditions[?(@.type=="Ready")]',
+    '.status.addresses[?(@.type=="InternalIP")].address',
+    *(
+        f'.status.conditions[?(@.type=="Ready")].{name}'
+        for name in ("status", "reason", "message")
+    ),
     *(f".status.nodeInfo.{name}" for name in ("kubeletVersion", "machineID", "bootID")),
 )
 
@@ -255,20 +263,21 @@ def _node(
     provider_id: str | None,
     labels: Mapping[str, str] | None,
     taints: Sequence[Mapping[str, str]] | None,
-    addresses: Sequence[Mapping[str, str]] | None,
-    ready: Sequence[Mapping[str, str]],
+    addresses: Sequence[str],
+    ready: Sequence[str],
+    reasons: Sequence[str],
+    messages: Sequence[str],
     *info: str | None,
 ) -> NodeObject:
     """Return a node, given its :data:`_NODE_FIELDS`."""
-    reason = _reason(next(iter(ready), None))
-    internal = (a["address"] for a in addresses or () if a["type"] == "InternalIP")
+    reason = _reason(ready, reasons, messages)
     version, machine_id, boot_id = (text or "" for text in info)
     return NodeObject(
         name=name,
         ready=not reason,
         reason=reason,
-        internal_ip=next(internal, ""),
-        kubelet_version=version,
+        internal_ip=next(iter(addresses), ""),
+        kubelet_version=short(version, _LONGEST),
         unschedulable=unschedulable is True,
         labels=labels or {},
         taints=tuple(taints or ()),
@@ -283,11 +292,14 @@ def _node(
     )
 
 
-def _reason(ready: Mapping[str, str] | None) -> str:
+def _reason(
+    ready: Sequence[str], reasons: Sequence[str], messages: Sequence[str]
+) -> str:
     """Return why a node is not Ready, or "", of its condition of that type."""
-    if ready is None:
+    if not ready:
         return "its kubelet has not reported yet"
-    if ready["status"] == "True":
+    if ready[0] == "True":
         return ""
-    texts = (ready.get("reason"), ready.get("message"))
-    return ": ".join(filter(None, texts)) or f"Ready is {ready['status']}"
+    texts = (*reasons[:1], *messages[:1])
+    reason = ": ".join(filter(None, texts)) or f"Ready is {ready[0]}"
+    return short(reason, _LONGEST)

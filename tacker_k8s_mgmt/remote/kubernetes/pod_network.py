@@ -20,6 +20,7 @@ from typing import Any
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import json_text, pod_network
 from tacker_k8s_mgmt.model.nodes import Node
+from tacker_k8s_mgmt.plain_text import short
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes import pod_network_probe
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import NOT_UNDERSTOOD, KubeClient
@@ -28,6 +29,7 @@ from tacker_k8s_mgmt.remote.ssh.session import Session
 LOG = logging.getLogger(__name__)
 
 _PARALLEL_LOGINS = 8
+_WARNINGS, _LONGEST = 5, 600  # of kubelets, in an error; characters of each
 _LABEL = "tacker-k8s-mgmt/pod-network"
 _NAME = "probe"
 _TAG = re.compile(r"[\w][\w.-]{0,127}", re.ASCII)
@@ -213,11 +215,16 @@ class PodNetwork:
             *("events", (".type", ".message"), lambda *event: event),
             f"--namespace={namespace}",
         )
-        warnings = {str(message) for type_, message in events if type_ != "Normal"}
+        warnings = {
+            short(str(message), _LONGEST)
+            for type_, message in events
+            if type_ != "Normal"
+        }
+        shown = sorted(warnings)[:_WARNINGS]
         return errors.ClusterError(
             detail=f"The pods that verify the pod network do not start on "
             f"{', '.join(nodes)} within {self._limit:g} s: "
-            f"{'; '.join(sorted(warnings)) or 'there is no event that says why'}.",
+            f"{'; '.join(shown) or 'there is no event that says why'}.",
             hint="Look at the logs of the kubelet and of the network plugin there.",
         )
 

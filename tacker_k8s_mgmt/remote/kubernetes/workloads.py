@@ -10,6 +10,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import pod_diagnosis
 from tacker_k8s_mgmt.model.applications import Progress
 from tacker_k8s_mgmt.model.manifest_objects import JOB, Object, title
+from tacker_k8s_mgmt.plain_text import short
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
 
@@ -182,7 +183,10 @@ class Workloads:
     def _of_pod(self, pod: Object) -> str:
         node = (pod.get("spec") or {}).get("nodeName")
         where = f" on {node}" if node else ""
-        texts = [*map(_short, pod_diagnosis.reasons(pod)), *self._events(pod)]
+        texts = [
+            *(short(one, _LONGEST) for one in pod_diagnosis.reasons(pod)),
+            *self._events(pod),
+        ]
         for container, previous in pod_diagnosis.logged(pod):
             if log := self._log(pod, container, previous):
                 texts.append(f"last lines of {container}: {log}")
@@ -199,7 +203,7 @@ class Workloads:
             LOG.info("The log of %s cannot be read: %s", metadata["name"], error)
             return ""
         lines = [line.strip() for line in text.splitlines()]
-        return _short(" | ".join(filter(None, lines)), end=True)
+        return short(" | ".join(filter(None, lines)), _LONGEST, end=True)
 
     def _events(self, one: Object) -> Iterator[str]:
         """The latest warnings about an object, or its latest events without one."""
@@ -208,7 +212,7 @@ class Workloads:
         where = f"--namespace={metadata['namespace']}"
         events = _latest(self._client.objects("events", _EVENT, where, about))
         for event in events[-_EVENTS:]:
-            yield _short(f"{event.get('reason')}: {event.get('message')}")
+            yield short(f"{event.get('reason')}: {event.get('message')}", _LONGEST)
 
     def probe(
         self, namespace: str, service: str, port: int, path: str, scheme: str
@@ -222,7 +226,7 @@ class Workloads:
         try:
             self._client.run("get", "--raw", url, limit=_PROBE_LIMIT, patience=0)
         except (errors.CommandFailed, errors.CommandTimeout) as error:
-            return _short(str(error.fields.get("tail") or error))
+            return short(str(error.fields.get("tail") or error), _LONGEST)
         return ""
 
 
@@ -285,11 +289,3 @@ def _latest(events: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _seen(event: Mapping[str, Any]) -> str:
     return str(event.get("lastTimestamp") or event.get("eventTime") or "")
-
-
-def _short(text: str, end: bool = False) -> str:
-    """The beginning of a long text, or its end."""
-    text = " ".join(text.split())
-    if len(text) <= _LONGEST:
-        return text
-    return f"...{text[-_LONGEST:]}" if end else f"{text[:_LONGEST]}..."

@@ -303,6 +303,51 @@ def test_a_thousand_nodes_and_full_nodes_stay_below_the_limit_of_a_session(api):
 
 
 @needs_kubectl
+def test_no_text_of_a_kubelet_fills_an_error(api):
+    one = node("w1")
+    text = "a line\n" * 100_000
+    one["status"]["conditions"] = [
+        {"type": "Ready", "status": "False", "reason": "x" * 1000, "message": text}
+    ]
+    one["status"]["nodeInfo"]["kubeletVersion"] = text
+    events = [
+        {
+            **{"apiVersion": "v1", "kind": "Event", "type": "Warning"},
+            "metadata": {"name": f"e{number}", "namespace": "default"},
+            "message": f"{number} {text[:1000]}",
+        }
+        for number in range(1000)
+    ]
+    api.api.lists = {"nodes": [one], "events": events}
+    (found,) = KubeControl(api).nodes()
+    assert len(found.reason) < 1000
+    assert found.reason.startswith("xxx")
+    assert len(found.kubelet_version) < 1000
+    error = network(api)._not_started("default", ["w1"])
+    assert 1000 < len(str(error)) < 5000
+    assert "\n" not in str(error)
+
+
+@needs_kubectl
+def test_no_kubelet_alone_exceeds_the_limit_of_a_session(api):
+    # As much as an API server takes: 3 MiB of JSON, 1.5 MiB in etcd.
+    one = node("w1")
+    conditions = [{"type": "Ready", "status": "True"}] * 75_000
+    one["status"] = {**one["status"], "conditions": conditions}
+    api.api.lists["nodes"] = [node("m1"), one]
+    assert [each.ready for each in KubeControl(api).nodes()] == [True, True]
+    addresses = [
+        {"type": "InternalIP", "address": f"a{number}"} for number in range(120_000)
+    ]
+    one["status"] = {**one["status"], "conditions": [], "addresses": addresses}
+    found = KubeControl(api).nodes()
+    assert [each.internal_ip for each in found] == ["10.0.0.1", "a0"]
+    one["status"]["images"] = [{"names": ["a"], "sizeBytes": 1}] * 120_000
+    assert list(network(api)._images(["m1"])) == ["m1"]
+    assert len(KubeControl(api).marks()) == 2
+
+
+@needs_kubectl
 @pytest.mark.parametrize(
     "image",
     [
