@@ -206,7 +206,8 @@ class WholeHealStart:
                 hint='With "all": true in additionalParams, Heat deletes and creates '
                 "the whole stack.",
             )
-        _write(state, WholeHeal({*former, *self._listed}))
+        heal = WholeHeal({*former, *self._listed}, addresses=_addresses(state))
+        _write(state, heal)
 
 
 class WholeHealEnd(Instantiate):
@@ -238,9 +239,11 @@ class WholeHealEnd(Instantiate):
     def _check_replaced(self) -> None:
         """Record what is replaced, as a heal without ``heal_start`` has not."""
         state = self._state
-        recorded = _recorded(state) or WholeHeal()
-        is_new = recorded == WholeHeal()
-        heal = WholeHeal(state.records.servers()) if is_new else recorded
+        heal = _recorded(state) or WholeHeal()
+        # That of a heal which has ended names none.
+        if is_new := not heal.former:
+            former = state.records.servers()
+            heal = WholeHeal(former, addresses=_addresses(state))
         if there := set(heal.former) & state.site.machines().places.keys():
             raise errors.UnsupportedOperation(
                 detail=f"Heat has not replaced these VMs: {_named(state, there)}. The "
@@ -249,6 +252,7 @@ class WholeHealEnd(Instantiate):
         if is_new and state.site.workdir.owner() == state.deps.vnf_id:
             state.site.lock()
             _write(state, heal)
+        state.healing = replace(state.healing, addresses=tuple(heal.addresses))
 
     def _is_cleared(self) -> bool:
         heal = _recorded(self._state)
@@ -265,6 +269,14 @@ class WholeHealEnd(Instantiate):
 def _recorded(state: ClusterState) -> WholeHeal | None:
     how = "The servers of the former cluster are those of the other records."
     return rebuilt(state.records.whole_heal, how)
+
+
+def _addresses(state: ClusterState) -> Collection[str]:
+    """The addresses in the cluster that its VMs have, as far as they are recorded."""
+    how = "The addresses of the nodes are not known."
+    nodes = nodes_in(rebuilt(state.records.last_inventory, how))
+    balancer = rebuilt(state.records.api_address, how)
+    return {*(node.address for node in nodes), *([balancer] if balancer else [])}
 
 
 def _write(state: ClusterState, heal: WholeHeal) -> None:

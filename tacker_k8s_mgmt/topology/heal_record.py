@@ -82,14 +82,19 @@ class WholeHeal:
 
     :param former: ids of the servers that it replaces.
     :param cleared: whether the records of their cluster and its VIM are removed.
+    :param addresses: of the nodes and the load balancer in the cluster, which the new
+        VMs keep where Heat has kept their ports.
     """
 
     former: Collection[str] = ()
     cleared: bool = False
+    addresses: Collection[str] = ()
 
     def text(self) -> str:
         """The content of the file."""
         values = {"former": sorted(self.former), "cleared": self.cleared}
+        if self.addresses:
+            values["addresses"] = sorted(self.addresses)
         return json.dumps(values, indent=2) + "\n"
 
 
@@ -97,6 +102,8 @@ def parse_whole(text: str) -> WholeHeal:
     """Parse a record file of a heal of the whole VNF."""
     values = json_text.parse(text)
     former, cleared = values["former"], values["cleared"]
-    if not isinstance(cleared, bool) or not all(isinstance(s, str) for s in former):
+    addresses = values.get("addresses", [])
+    texts = (*former, *addresses)
+    if not isinstance(cleared, bool) or not all(isinstance(s, str) for s in texts):
         raise TypeError("no record of a heal")
-    return WholeHeal(frozenset(former), cleared)
+    return WholeHeal(frozenset(former), cleared, frozenset(addresses))

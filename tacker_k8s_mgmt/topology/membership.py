@@ -145,15 +145,14 @@ def at_recorded_addresses(
 
     :param previous: the nodes of the inventory, and those that a heal has taken out.
     :param balancer: the load balancer as recorded.
-    :param rebuilt: recorded addresses of nodes that Heat rebuilds.
+    :param rebuilt: recorded addresses of VMs that Heat rebuilds.
     """
     known = {(node.role, node.server_id): node for node in previous}
     others = {(node.role, node.address) for node in previous}
-    others |= {(Role.WORKER, address) for address in rebuilt}
 
     def settled(vm: Machine, recorded: Machine | None) -> Machine:
         if recorded is None:
-            free = (a for a in vm.addresses if (vm.role, a) in others)
+            free = (a for a in vm.addresses if a in rebuilt or (vm.role, a) in others)
             return replace(vm, address=next(free, vm.address))
         if recorded.address in vm.addresses:
             vm = replace(vm, address=recorded.address)
@@ -169,7 +168,7 @@ def at_recorded_addresses(
         machines,
         control_planes=nodes(machines.control_planes),
         workers=nodes(machines.workers),
-        load_balancer=settled(lb, balancer) if lb and balancer else lb,
+        load_balancer=settled(lb, balancer) if lb else lb,
     )
 
 

@@ -125,6 +125,33 @@ def test_end_refuses_without_a_start(site):
     replace_all(site)
     heal_all_end(site)
     verify_new(site)
+    # The record of the heal that has ended says nothing of this one.
+    with pytest.raises(errors.StepFailed, match="has not replaced these VMs"):
+        heal_all_end(site)
+    replace_all(site, "newer")
+    heal_all_end(site)
+    verify_new(site)
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_new_vms_keep_the_recorded_addresses_of_their_ports(site, starts):
+    """Where Heat keeps the ports; Neutron orders their addresses as text."""
+    before = {one.name for one in site.cluster_nodes}
+    address = site.load_balancer.address
+    if starts:
+        heal_all_start(site)
+    replace_all(site)
+
+    def with_another(one):
+        first = one.address.replace("10.10.0.", "10.10.0.1")
+        return replace(one, address=first, addresses=(first, one.address))
+
+    site.control_planes = [with_another(one) for one in site.control_planes]
+    site.workers = [with_another(one) for one in site.workers]
+    site.load_balancer = with_another(site.load_balancer)
+    heal_all_end(site)
+    assert {one.name for one in site.cluster_nodes} == before
+    assert address in site.files["vars.json"]
 
 
 STEPS = (
