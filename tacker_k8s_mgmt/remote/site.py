@@ -305,11 +305,13 @@ class Site(Vnf):
     def trust_registries(self, nodes: Sequence[Node]) -> None:
         """Give nodes what they need to pull from the private registries, in parallel.
 
+        Names that an earlier request had for them go, so that all nodes are asked.
+
         :raises RemoteError: naming the nodes that could not be prepared.
         """
         entries = hosts_entries(self._params.private_registries)
         certificates = self.registry_certificates()
-        if not nodes or not (entries or certificates):
+        if not nodes:
             return
         self._keys()
         logins = inventory.worker_logins(self.workdir.read(inventory.FILE_NAME) or "")

@@ -51,8 +51,23 @@ def test_names_are_added_once_and_the_rest_stays(place, before, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["hosts"]
 
 
-def test_without_names_the_file_is_left_alone(place):
+def test_without_names_the_file_is_left_alone(place, tmp_path):
     assert place({}, (), "x") == "x"
+    (tmp_path / "hosts").unlink()
+    with pytest.raises(FileNotFoundError):
+        place({}, ())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kept", ["", "127.0.0.1 localhost\n", "1.1.1.1 a # mine\n"])
+def test_names_that_are_not_asked_for_any_more_go(place, tmp_path, kept):
+    assert place({}, ENTRIES, kept) == kept + marked(*ENTRIES)
+    assert place({}, ENTRIES[1:]) == kept + marked(ENTRIES[1])
+    assert place({}, ()) == kept
+    inode = (tmp_path / "hosts").stat().st_ino
+    assert place({}, ()) == kept
+    assert (tmp_path / "hosts").stat().st_ino == inode
+    assert [path.name for path in tmp_path.iterdir()] == ["hosts"]
 
 
 def test_mode_and_link_of_the_file_stay(place, tmp_path):

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the site reads of a VM."""
+"""What the site reads of a VM, and what it gives to nodes."""
+
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
-from tacker_k8s_mgmt.remote import vm_identity
+from tacker_k8s_mgmt.remote import node_registries, vm_identity
+from tacker_k8s_mgmt.remote.site import Site
+from tests.helpers.samples import parsed
 
 
 @pytest.mark.parametrize(
@@ -17,3 +22,30 @@ from tacker_k8s_mgmt.remote import vm_identity
 )
 def test_the_mtu_of_a_nodes_interface(links, expected):
     assert vm_identity.nic_mtu(links) == expected
+
+
+REGISTRY = {"connection_type": 0, "server": "r.example.org:5000"}
+NAMED = {**REGISTRY, "hosts_string": "192.0.2.9 r.example.org"}
+
+
+@pytest.mark.parametrize(
+    ("registries", "entries"),
+    [([NAMED], ("192.0.2.9 r.example.org",)), ([REGISTRY], ()), ([], ())],
+)
+def test_nodes_are_asked_without_a_private_registry_too(
+    monkeypatch, registries, entries
+):
+    """They may have a name that an earlier request wanted."""
+    placed = []
+    monkeypatch.setattr(
+        node_registries, "place", lambda session, *what: placed.append(what)
+    )
+    site = mock.Mock(
+        _params=parsed({"private_registry_connection_info": registries}),
+        registry_certificates=dict,
+        workdir=SimpleNamespace(read=lambda name: None),
+    )
+    Site.trust_registries(site, [mock.Mock(), mock.Mock()])
+    assert placed == [({}, entries)] * 2
+    Site.trust_registries(site, [])
+    assert len(placed) == 2
