@@ -404,7 +404,8 @@ class TestRights:
         assert asked == []
 
     @pytest.mark.parametrize(
-        ("is_v1", "project"), [(True, "red"), (True, ""), (False, "red"), (False, "")]
+        ("is_v1", "project"),
+        [(True, "red"), (True, ""), (False, "red"), (False, ""), (False, "blue")],
     )
     def test_others_need_a_login_of_the_cluster(self, asked, is_v1, project):
         places: dict[str, Any] = {"project": project, "namespaces": lambda: {"theirs"}}
@@ -412,6 +413,12 @@ class TestRights:
         with pytest.raises(api_login.LoginNotAccepted):
             clusters.check_login(ONE, is_v1, token=lambda: "b4d", **places)
         assert asked == ["g00d", "b4d"]
+
+    def test_what_has_no_project_is_of_none(self, asked, monkeypatch):
+        monkeypatch.setattr(vim, "project_of", lambda context, vnf_id: "")
+        places: dict[str, Any] = {"project": "", "namespaces": lambda: {"theirs"}}
+        with pytest.raises(api_login.LoginNotAccepted):
+            clusters.check_login(ONE, True, token=lambda: "b4d", **places)
 
     @pytest.mark.parametrize("is_v1", [True, False])
     def test_a_cluster_that_the_driver_did_not_make_is_none(

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tacker_k8s_mgmt.hooks.v2.request import cluster_vim_id
 from tests.integration import exposed, projects
+from tests.integration.cluster import begun
 from tests.integration.cluster_checks import check
 from tests.integration.conftest import Guide
-from tests.integration.v2 import ClusterV2, LabV2
+from tests.integration.v2 import KUBERNETES, ClusterV2, LabV2
 
 pytestmark = pytest.mark.lab
 
@@ -88,3 +90,38 @@ def test_no_login_that_may_not_create_services_exposes_any(cluster, second):
             assert f"does not accept the login of the CNF's VIM{what}" in error
             web.give_up()
     assert projects.seen(cluster) == before
+
+
+def test_no_entry_of_another_project_breaks_a_hook_or_makes_it_ambiguous(
+    lab, cluster, second
+):
+    """Tacker takes any entry into an instantiated VNF instance, by a PATCH."""
+    vim = cluster.vim_for_a_cnf()
+    cluster.kubectl("create", "namespace", "theirs")
+    with second.cnf_on(vim) as theirs:
+        theirs.namespace = "theirs"
+        theirs.instantiate()
+        own = cluster_vim_id(theirs.id)
+        access = {"bearer_token": "not-one"}
+        forged = {
+            "without-interface": {
+                "vimType": KUBERNETES,
+                "vimId": own,
+                "accessInfo": access,
+            },
+            "like-that-of-a-cluster": {**vim, "vimId": own, "accessInfo": access},
+        }
+        path = f"{second.tacker.LCM}/vnf_instances/{theirs.id}"
+        with begun(second.tacker, theirs.id) as started:
+            second.tacker.call("PATCH", path, json={"vimConnectionInfo": forged})
+        second.tacker.wait(*started, "COMPLETED")
+        kept = second.tacker.show(theirs.id)["vimConnectionInfo"]
+        assert "interfaceInfo" not in kept["without-interface"]
+        assert kept["like-that-of-a-cluster"]["vimId"] == own
+        before = projects.seen(cluster)
+        with lab.exposed_on(vim) as web:
+            web.expose(projects.BALANCED)
+            assert exposed.BALANCED in exposed.ports(cluster)
+            web.modify({"services": []})
+            assert exposed.BALANCED not in exposed.ports(cluster)
+        assert projects.seen(cluster) == before

@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -27,13 +28,48 @@ def test_pattern_that_would_take_for_ever_is_given_up(monkeypatch):
 
 
 def test_comparison_ends_without_its_parent_too():
+    # Of a parent that ignores the signal, too.
+    def ignore():
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", foreign_patterns._CHILD],
         input=json.dumps([FOR_EVER, "a" * 50, 0.5]).encode(),
-        timeout=600,
+        timeout=60,
         check=False,
+        preexec_fn=ignore,
     )
     assert done.returncode == -signal.SIGALRM
+
+
+def test_parent_does_not_wait_for_a_comparison_that_does_not_end(monkeypatch):
+    monkeypatch.setattr(foreign_patterns, "_LIMIT", 0.5)
+    monkeypatch.setattr(foreign_patterns, "_CHILD", "import time; time.sleep(60)")
+    started = time.monotonic()
+    assert foreign_patterns.problem("a", "a") == foreign_patterns.TOO_MUCH
+    assert time.monotonic() - started < 50
+
+
+def test_comparison_imports_no_module_of_the_package(monkeypatch, tmp_path):
+    # A check of a package works in its directory.
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for name in ("json", "re", "resource", "signal"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(11)\n")
+    assert foreign_patterns.problem("a", "a") == ""
+
+
+def test_comparison_has_a_limit_of_memory():
+    head, _, _ = foreign_patterns._CHILD.partition("pattern, text")
+    assert "setrlimit" in head
+    for size, code in ((1 << 20, 0), (1 << 30, 1)):
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", f"{head}bytearray({size})"],
+            stderr=subprocess.DEVNULL,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code
 
 
 def test_comparison_that_fails_proves_nothing(monkeypatch):
@@ -50,6 +86,7 @@ def test_comparison_that_fails_proves_nothing(monkeypatch):
         ("a|ab", "ab", ""),
         ("(", "abc", ""),
         ("a{99999999999999999999}", "a", ""),
+        pytest.param("(" * 5000 + ")" * 5000, "a", "", id="nested"),
         ("é+", "éé", ""),
         ("\\ud800", "\ud800", ""),
     ],
