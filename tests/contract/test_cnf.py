@@ -8,6 +8,7 @@ import inspect
 import types
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import jsonschema
 import pytest
@@ -157,6 +158,31 @@ class TestCluster:
         with pytest.raises(api_login.LoginNotAccepted):
             clusters.at(ENDPOINT, check=check)
 
+    @pytest.mark.parametrize(
+        "failure", [errors.RemoteError, errors.VimError, errors.TackerError]
+    )
+    def test_one_that_cannot_be_asked_does_not_hide_another(self, registered, failure):
+        registered(v1=[(ONE, ENDPOINT)], v2=[(TWO, ENDPOINT)])
+
+        def check(vnf_id, is_v1):
+            if vnf_id == ONE:
+                raise failure(detail="no answer")
+
+        assert clusters.at(ENDPOINT, check=check) == TWO
+
+    def test_a_transaction_of_tackers_is_not_open_during_work(self, monkeypatch):
+        done = []
+        hook = mock.create_autospec(V1Hook, instance=True, context=CONTEXT)
+        hook.site = lambda params: contextlib.nullcontext(done.append("site"))
+        hook.run = lambda *given: done.append("run")
+        record = mock.Mock(command=lambda name: (hook, mock.Mock()))
+        monkeypatch.setattr(clusters.lookup, "record", lambda cluster: record)
+        monkeypatch.setattr(
+            clusters.database, "release", lambda context: done.append("released")
+        )
+        clusters.work(ONE, "a hook", mock.Mock(), mock.Mock())
+        assert done == ["released", "site", "run"]
+
     def test_registry_is_not_believed_without_the_instance(self, monkeypatch):
         def entry(vim_id, **changes):
             mark = f"Kubernetes cluster of VNF instance {ONE}"
@@ -171,6 +197,7 @@ class TestCluster:
             entry("none", description=None),
             entry("gone", description=gone),
             entry("ours", type="openstack"),
+            entry("ours", description=f"A cluster of mine, as VNF instance {ONE}"),
         ]
         plugin = types.SimpleNamespace(get_vims=lambda context: vims)
         monkeypatch.setattr(vim, "_plugin", lambda: plugin)

@@ -4,8 +4,11 @@
 import contextlib
 import re
 import stat
+import struct
 import time
+import tracemalloc
 import zipfile
+import zlib
 
 import pytest
 
@@ -62,6 +65,7 @@ def test_a_file_that_is_a_directory_as_well_is_refused(tmp_path):
         ["./a", "a/b"],
         ["./a", "a"],
         ["a/" * 64 + "b"],
+        ["/".join(["a" * 200] * 6)],
         ["a/" * 900],
         ["a/" * 30_000 + "b"],
         ["\0a"],
@@ -114,6 +118,36 @@ def test_a_size_that_is_a_lie_is_not_exceeded(tmp_path):
     content = path.read_bytes()
     assert content.count(told) == 2
     path.write_bytes(content.replace(told, (7).to_bytes(4, "little")))
+    tracemalloc.start()
+    try:
+        with pytest.raises(errors.PackageError, match="cannot be read as a zip"):
+            archive.read(path)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < size / 4
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(OSError("no space"), EOFError(), RuntimeError("encrypted"), ValueError("x")),
+        *(NotImplementedError("x"), IndexError("x"), struct.error("x")),
+        *(
+            zipfile.BadZipFile("x"),
+            zlib.error("x"),
+            UnicodeDecodeError("a", b"", 0, 1, "x"),
+        ),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize("place", ["ZipFile.__init__", "ZipFile.open"])
+def test_what_zipfile_raises_is_a_finding(tmp_path, monkeypatch, error, place):
+    def fail(*_, **__):
+        raise error
+
+    path = packed(tmp_path / "a.zip", (member("a", 0), b"text"))
+    monkeypatch.setattr(f"zipfile.{place}", fail)
     with pytest.raises(errors.PackageError, match="cannot be read as a zip"):
         archive.read(path)
 

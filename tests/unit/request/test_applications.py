@@ -87,6 +87,39 @@ def test_parameters_that_are_kept_are_whole():
 
 
 @pytest.mark.parametrize(
+    "url",
+    [
+        *("http://e.org/a", "file:///etc/passwd", "//e.org/a", "-o/tmp/a", "e.org"),
+        *("https:///a", "https:e.org/a", "https://:443/a"),
+        *("https://u:p@e.org/a", "https://u@e.org/a", "https://@e.org/a"),
+        *("https://\u00e9.org/a", "https://e.org/\u00e9", "https://e\u3002org/a"),
+        *("https://e.org/a b", 'https://e.org/"a', "https://e.org/'a"),
+        *("https://e.org\\@i.org/a", "https://e.org/a\\n", "https://e.org/a\n-o b"),
+        *("https://e.org/\x1b[2J", "https://e.org/\x00", "https://e.org:x/a"),
+        *("https://[::1/a", "https://e.org:99999/a", "https://e.org/\x7f"),
+    ],
+)
+def test_no_other_url_is_taken(url):
+    manifest = {"url": url, "sha256": DIGEST}
+    (problem,) = problems({**SHOP, "manifests": [manifest]})
+    assert problem.startswith("applications.0.manifests.0.url: must be a")
+    assert url not in problem
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("https://e.org", "HTTPS://E.org:8443/a.yaml?b=c&d=%20#e", "https://[::1]/a"),
+        *("https://e.org/a@b", "https://e.org/{a,b}[1-3]", "https://xn--9ca.org/~a"),
+    ],
+)
+def test_usual_urls_are_taken(url):
+    manifest = {"url": url, "sha256": DIGEST}
+    (shop,) = parsed({**SHOP, "manifests": [manifest]}).applications
+    assert shop.manifests[0].url == url
+
+
+@pytest.mark.parametrize(
     ("change", "problem"),
     [
         ({"name": "Shop"}, "applications.0.name: must have 1 to 40 lower-case"),

@@ -2,6 +2,7 @@
 """What the Ansible server reaches: gateways by its routes, mirrors by the real curl."""
 
 import base64
+import socket
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -176,6 +177,24 @@ class TestMirror:
         why = reach.mirror(session, parsed({}), Target("http://127.0.0.1:9/"))
         assert "127.0.0.1 gets no answer from http://127.0.0.1:9/" in why
         assert "connect" in why
+
+    def test_brackets_and_braces_are_one_url(self, session, web):
+        target = Target(f"{web.url}/{{a,b}}[1-3]")
+        assert reach.mirror(session, parsed({}), target) == ""
+        assert [path for path, _ in web.asked] == ["/{a,b}[1-3]"]
+
+    def test_a_server_without_an_answer(self, session, monkeypatch):
+        monkeypatch.setattr(reach, "_ANSWER", 1)
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            target = Target(f"http://127.0.0.1:{silent.getsockname()[1]}/")
+            why = reach.mirror(session, parsed({}), target)
+        assert "timed out after" in why
+
+    def test_a_reason_with_a_secret(self, session, sshd, monkeypatch):
+        sshd.program("curl", f"echo 'curl: (5) no proxy {SECRET}' >&2; exit 5")
+        monkeypatch.setattr(session, "redact", lambda text: text.replace(SECRET, "***"))
+        why = reach.mirror(session, parsed({}), Target("http://127.0.0.1:9"))
+        assert "no proxy ***. Correct" in why
 
     @pytest.mark.parametrize(
         "url", ["http://[::1", "http://h:port/", 'http://h/\nurl = "http://i/"', "//[/"]
