@@ -66,6 +66,74 @@ def test_each_has_its_own_beside_the_clusters(plugin):
     assert plugin.vims[blue]["extra"] == {}
 
 
+def stranger(plugin, description="", **changes):
+    """A VIM that is none of the driver's, in the same project; its id."""
+    body = {
+        "name": "mine",
+        "description": description,
+        "type": "kubernetes",
+        "tenant_id": saved_instance().tenant_id,
+        "auth_url": "https://192.0.2.77:6443",
+        "auth_cred": {"bearer_token": "theirs"},
+        "extra": {},
+        **changes,
+    }
+    return plugin.create_vim(CONTEXT, {"vim": body})["id"]
+
+
+@pytest.mark.parametrize("changes", [{"tenant_id": "another"}, {"type": "openstack"}])
+@pytest.mark.parametrize("url", [spec().auth_url, "https://192.0.2.77:6443"])
+def test_metadata_that_name_a_vim_of_others_have_it_neither_changed_nor_removed(
+    plugin, changes, url
+):
+    """Users may write them, and an administrator, who sees all VIMs, may heal."""
+    one = saved_instance()
+    theirs = stranger(plugin, auth_url=url, **changes)
+    before = copy.deepcopy(plugin.vims[theirs])
+    one.vnf_metadata = {vim.METADATA_KEY: theirs}
+    plugin.used.add(theirs)
+    assert registry(one).registered() == ()
+    assert not registry(one).in_use()
+    assert registry(one).register(spec()) != theirs
+    one.vnf_metadata = {vim.METADATA_KEY: theirs}
+    registry(one).remove()
+    assert plugin.vims == {theirs: before}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tenant_id": "another"},
+        {"type": "openstack"},
+        {"whose": "00000000-0000-4000-8000-000000000000"},
+        {"whose": "{}0"},
+    ],
+    ids=str,
+)
+def test_tenants_of_others_are_none_of_this_cluster(plugin, changes):
+    one = saved_instance()
+    whose = changes.pop("whose", "{}").format(one.id)
+    mark = f"Tenant blue of Kubernetes cluster of VNF instance {whose}"
+    stranger(plugin, mark, **changes)
+    assert registry(one).of_tenants() == {}
+    made = registry(one).register(of("blue"))
+    assert registry(one).of_tenants()["blue"].vim_id == made
+
+
+def test_the_clusters_own_stays_when_a_tenants_is_removed(plugin):
+    one = saved_instance()
+    ours = registry(one).register(spec())
+    registry(one).register(of("blue"))
+    registry(one).remove_tenant("blue")
+    assert one.vnf_metadata == {vim.METADATA_KEY: ours}
+    assert [info.vim_id for info in one.vim_connection_info] == ["openstack", ours]
+
+
+def test_what_is_not_there_is_not_in_use(plugin, monkeypatch):
+    monkeypatch.setattr(plugin, "is_vim_still_in_use", None)
+    assert not registry(saved_instance()).in_use()
+
+
 def test_present_token_is_written_into_a_vim_also_while_it_is_in_use(plugin):
     one = saved_instance()
     blue, red = (registry(one).register(of(name)) for name in ("blue", "red"))

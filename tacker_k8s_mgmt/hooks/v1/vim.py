@@ -263,7 +263,7 @@ class VimRegistry:
         vims: dict[str, Vim] = {}
         for vim in self._ask(self._plugin.get_vims):
             found = pattern.fullmatch(vim.get("description") or "")
-            if found and self._is_own(vim, vim["description"]):
+            if found and self._can_be_own(vim):
                 vims[found[1]] = Vim(vim["id"], vim["name"], vim["auth_url"], False)
         return vims
 
@@ -274,13 +274,10 @@ class VimRegistry:
             lambda own: vim_login.is_current(own, vim_id, access), _LIMIT
         )
 
-    def _is_own(self, vim: Mapping[str, Any], mark: str) -> bool:
-        # Any project may use this description, and an administrator sees all VIMs.
-        return (
-            vim["type"] == _TYPE
-            and vim["tenant_id"] == self._instance.tenant_id
-            and vim.get("description") == mark
-        )
+    def _can_be_own(self, vim: Mapping[str, Any]) -> bool:
+        # Any project may use our descriptions, and an administrator sees all VIMs.
+        is_of_project = vim["tenant_id"] == self._instance.tenant_id
+        return is_of_project and vim["type"] == _TYPE
 
     def _mark_of(self, tenant: str) -> str:
         return f"{_TENANT.format(tenant)}{self._mark}" if tenant else self._mark
@@ -296,8 +293,10 @@ class VimRegistry:
         metadata, mark = self._instance.vnf_metadata or {}, self._mark_of(tenant)
         stored = None if tenant else metadata.get(METADATA_KEY)
         for vim in self._plugin.get_vims(context):
-            is_stored = vim["type"] == _TYPE and vim["id"] == stored
-            if is_stored or self._is_own(vim, mark):
+            # Users write metadata, too: those of another project name none of theirs.
+            if self._can_be_own(vim) and (
+                vim["id"] == stored or vim.get("description") == mark
+            ):
                 return dict(vim)
         return None
 

@@ -164,6 +164,11 @@ def test_sizes_and_numbers_have_limits(tmp_path, monkeypatch):
     assert time.monotonic() - began < 60
 
 
+def test_a_file_that_is_not_there_is_no_damaged_package(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        archive.read(tmp_path / "none.zip")
+
+
 def test_what_is_cut_off_is_refused(tmp_path):
     path = packed(tmp_path / "a.zip", (member("a", 0), b"text" * 100))
     path.write_bytes(path.read_bytes()[:-30])
