@@ -5,11 +5,13 @@ import http.server
 import importlib
 import multiprocessing
 import os
+import resource
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -168,9 +170,21 @@ def _connect():
         (lambda: Path("x").rename("../x"), "is outside"),
         (lambda: os.symlink("/etc", "x"), "is outside"),
         (lambda: os.remove("../x"), "is outside"),
+        (lambda: os.rmdir("../x"), "is outside"),
+        (lambda: os.chmod("../package.zip", 0), "is outside"),
+        (lambda: os.chown("../package.zip", -1, -1), "is outside"),
+        (lambda: os.link("../package.zip", "x"), "is outside"),
+        (lambda: os.truncate("../package.zip", 0), "is outside"),
+        (lambda: os.utime("../package.zip"), "is outside"),
+        (lambda: os.open("package.zip", os.O_WRONLY), "package.zip is outside"),
+        (lambda: os.open("package.zip", os.O_CREAT), "package.zip is outside"),
+        (lambda: os.open("package.zip", os.O_TRUNC), "package.zip is outside"),
+        (lambda: os.open("package.zip", os.O_APPEND), "package.zip is outside"),
+        (lambda: os.open("../root-of-another/x", os.O_RDONLY), "x is outside"),
         (lambda: ["x" * 1000 + str(n) for n in range(100_000)], "16777216 bytes"),
         (os.abort, "crashed"),
-        (lambda: [0] * 10**10, "MemoryError"),
+        # Which would take nothing, but for the limit: nobody writes there.
+        (lambda: len(bytearray(5 * 2**30)), "MemoryError"),
         (lambda: (_ for _ in ()).throw(RecursionError("deep")), "RecursionError"),
         (lambda: sys.exit(3), "SystemExit"),
     ],
@@ -182,6 +196,39 @@ def test_what_may_not(tmp_path, work, why):
     with pytest.raises(sandbox.Failed, match=why):
         sandbox.run(work, root, tmp_path / "package.zip")
     assert [path.name for path in tmp_path.iterdir()] == ["root"]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        *("socket.connect", "urllib.Request", "http.client.connect", "ftplib.connect"),
+        *("webbrowser.open", "subprocess.Popen", "os.system", "os.exec", "os.spawn"),
+        *("os.posix_spawn", "os.fork", "os.forkpty"),
+    ],
+)
+def test_what_leaves_the_process_may_not(tmp_path, event):
+    # As Python reports it, and nothing more.
+    with pytest.raises(sandbox.Failed, match=f"does no {event}"):
+        answer(lambda: sys.audit(event, "/bin/true", (), None), tmp_path)
+
+
+def test_temporary_files_go_into_the_package_and_there_are_no_others(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    assert answer(tempfile.mkdtemp, tmp_path).startswith(str(tmp_path))
+    assert answer(lambda: sys.dont_write_bytecode, tmp_path)
+    core = answer(lambda: resource.getrlimit(resource.RLIMIT_CORE), tmp_path)
+    assert core == (0, 0)
+
+
+def test_what_went_wrong_is_short(tmp_path):
+    def fail():
+        raise ValueError("x" * 100_000)
+
+    with pytest.raises(sandbox.Failed) as caught:
+        answer(fail, tmp_path)
+    assert len(str(caught.value)) < 1100
 
 
 def test_modules_of_the_package_are_not_imported(tmp_path, monkeypatch):
@@ -196,11 +243,17 @@ def test_it_ends_without_its_parent_too(tmp_path, monkeypatch):
     monkeypatch.setattr(sandbox, "_LIMIT", 0.5)
     context = multiprocessing.get_context("fork")
     _receiver, sender = context.Pipe(duplex=False)
+    # The parent may ignore the signal.
+    former = signal.signal(signal.SIGALRM, signal.SIG_IGN)
     child = context.Process(
         target=sandbox._child, args=(sender, (tmp_path, tmp_path), signal.pause)
     )
-    child.start()
-    child.join()
+    try:
+        child.start()
+        child.join(60)
+    finally:
+        signal.signal(signal.SIGALRM, former)
+        child.kill()
     assert child.exitcode == -signal.SIGALRM
 
 
@@ -215,5 +268,14 @@ def test_it_has_an_end(tmp_path, monkeypatch):
     monkeypatch.setattr(sandbox, "_LIMIT", 0.5)
     with pytest.raises(sandbox.Failed, match="ended after 0"):
         answer(lambda: time.sleep(60), tmp_path)
+
+    def sleep_on():
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        time.sleep(60)
+
+    started = time.monotonic()
+    with pytest.raises(sandbox.Failed, match="ended after 0"):
+        answer(sleep_on, tmp_path)
+    assert time.monotonic() - started < 50
     # The parent is as it was.
     assert Path("/proc/self/status").read_text()
