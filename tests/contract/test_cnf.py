@@ -28,10 +28,11 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 import tacker_k8s_mgmt.cnf_exposure_mgmt
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks import lookup
 from tacker_k8s_mgmt.hooks.cnf import advice, clusters, driver, manifests
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE
 from tacker_k8s_mgmt.hooks.cnf.v2 import V2Call
-from tacker_k8s_mgmt.hooks.v1 import openstack, vim, vim_login
+from tacker_k8s_mgmt.hooks.v1 import database, openstack, vim, vim_login
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.hooks.v2 import identities
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
@@ -171,14 +172,15 @@ class TestCluster:
         assert clusters.at(ENDPOINT, check=check) == TWO
 
     def test_a_transaction_of_tackers_is_not_open_during_work(self, monkeypatch):
-        done = []
+        done: list[str] = []
         hook = mock.create_autospec(V1Hook, instance=True, context=CONTEXT)
-        hook.site = lambda params: contextlib.nullcontext(done.append("site"))
-        hook.run = lambda *given: done.append("run")
+        hook.site.return_value = mock.MagicMock()
+        hook.site.return_value.__enter__.side_effect = lambda: done.append("site")
+        hook.run.side_effect = lambda *given: done.append("run")
         record = mock.Mock(command=lambda name: (hook, mock.Mock()))
-        monkeypatch.setattr(clusters.lookup, "record", lambda cluster: record)
+        monkeypatch.setattr(lookup, "record", lambda cluster: record)
         monkeypatch.setattr(
-            clusters.database, "release", lambda context: done.append("released")
+            database, "release", lambda context: done.append("released")
         )
         clusters.work(ONE, "a hook", mock.Mock(), mock.Mock())
         assert done == ["released", "site", "run"]

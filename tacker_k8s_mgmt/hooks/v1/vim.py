@@ -277,7 +277,7 @@ class VimRegistry:
     def _can_be_own(self, vim: Mapping[str, Any]) -> bool:
         # Any project may use our descriptions, and an administrator sees all VIMs.
         is_of_project = vim["tenant_id"] == self._instance.tenant_id
-        return is_of_project and vim["type"] == _TYPE
+        return bool(is_of_project and vim["type"] == _TYPE)
 
     def _mark_of(self, tenant: str) -> str:
         return f"{_TENANT.format(tenant)}{self._mark}" if tenant else self._mark
