@@ -2,6 +2,7 @@
 """Each reader of texts of others reads any text, or raises an error of our own."""
 
 import os
+import re
 import traceback
 from collections.abc import Callable
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.helpers import readers
 from tests.helpers.untrusted import FED, TRUSTED, Fed, is_ours
+from tests.tree import ROOT
 
 FOUND = readers.found()
 LONGEST = 5000  # bytes of an error, which does not quote megabytes
@@ -26,6 +28,16 @@ def test_each_reader_is_fed_or_has_a_reason_not_to_be():
     assert sorted(FOUND.keys() - fed - TRUSTED.keys()) == [], "feed them"
     assert sorted((fed | TRUSTED.keys()) - FOUND.keys()) == [], "they are no readers"
     assert sorted(fed & TRUSTED.keys()) == []
+
+
+def test_the_tests_that_reasons_name_are_there():
+    named = {
+        (ROOT / "tests" / path, name)
+        for reason in TRUSTED.values()
+        for path, name in re.findall(r"(\S+\.py)::(\w+)", reason)
+    }
+    assert named
+    assert [n for path, n in named if f"def {n}(" not in path.read_text()] == []
 
 
 @pytest.mark.parametrize("name", FED)
