@@ -86,6 +86,22 @@ def test_parameters_that_are_kept_are_whole():
     assert not [name for name in params.not_kept(kept) if "applications" in name]
 
 
+def test_queries_of_urls_are_masked():
+    file = {"url": "https://e.org/a?b=s3cret#s3cret", "sha256": DIGEST}
+    chart = {"name": "other", "chart": file}
+    made = parsed({**SHOP, "manifests": [file, {"path": "b.yaml"}]}, chart, CHART)
+    shown = masking.masked(made).applications
+    assert "s3cret" not in str(shown)
+    assert [one.title for app in shown for one in app.files()] == [
+        *("https://e.org/a?***", "b.yaml", "https://e.org/a?***", "Files/charts/wiki")
+    ]
+    assert made.applications[0].manifests[0].url == file["url"]
+    kept = masking.masked(parsed(CHART))
+    assert kept.applications[0].model_fields_set == (
+        parsed(CHART).applications[0].model_fields_set
+    )
+
+
 @pytest.mark.parametrize(
     "url",
     [
