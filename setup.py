@@ -19,8 +19,8 @@ setup(
         "tacker_k8s_mgmt.scripts": "scripts",
     },
     package_data={
-        "tacker_k8s_mgmt.cli.render": ["*.j2"],
-        "tacker_k8s_mgmt.csar": ["*.json"],
+        "tacker_k8s_mgmt.tools.render": ["*.j2"],
+        "tacker_k8s_mgmt.tools.csar": ["*.json"],
         "tacker_k8s_mgmt.request": ["platforms/*.yaml"],
         "tacker_k8s_mgmt.remote.ansible": ["run_files/*"],
         "tacker_k8s_mgmt.samples": ["**/*"],

@@ -32,8 +32,8 @@ from lab.cloud.addresses import ANSIBLE_SERVER_ADDRESS
 from lab.cloud.ansible_server import ENVIRONMENT, KUBESPRAY
 from lab.real import request
 from lab.real.site import Site
-from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.csar.customize import Site as Names
+from tacker_k8s_mgmt.tools.csar.build import Site as Names
+from tacker_k8s_mgmt.tools.csar.build import build
 
 #: What kubespray refuses in its first play, before it has touched a VM; by hand its own
 #: default is given in its place.

@@ -5,7 +5,7 @@ import os
 import platform
 from typing import Any
 
-from tacker_k8s_mgmt.remote.backoff import Backoff
+from tacker_k8s_mgmt.remote.timing import Backoff
 
 #: A load average per core above which figures are not meaningful.
 BUSY = 0.5

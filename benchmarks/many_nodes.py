@@ -15,19 +15,18 @@ from typing import Any, cast
 
 from benchmarks import figures
 from benchmarks.figures import OperationFigures
-from tacker_k8s_mgmt.hooks.entry import Operation
-from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.runner import Runner
-from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
-from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
-from tacker_k8s_mgmt.lifecycle.state import Dependencies
+from tacker_k8s_mgmt.hooks.hook import Operation
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.model.timeline import Timeline
+from tacker_k8s_mgmt.operations import ports
+from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
+from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut
+from tacker_k8s_mgmt.operations.state import Dependencies
+from tacker_k8s_mgmt.operations.step import Runner
 from tacker_k8s_mgmt.remote import heat
-from tacker_k8s_mgmt.remote.clock import SystemClock
+from tacker_k8s_mgmt.remote.timing import SystemClock
+from tacker_k8s_mgmt.text import Redactor
 from tacker_k8s_mgmt.topology import heat_stack
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tests.helpers.fakes.clock import FakeClock

@@ -8,9 +8,8 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.csar.customize import Site
+from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.tools.csar.build import Site, build
 
 FLAVOUR = "simple"
 #: Workers of the instantiation levels, by level.
@@ -26,7 +25,7 @@ def make(directory: Path) -> Path:
     :raises PackageError: the sample has changed so that it cannot be made of it.
     """
     source = directory / "samples"
-    shutil.copytree(sources.samples(), source)
+    shutil.copytree(parts.samples(), source)
     _edit(source / "vnfd" / FLAVOUR / _VNFD, _enlarge_vnfd)
     _edit(source / "hot" / FLAVOUR / _HOT, _enlarge_hot)
     output = directory / "package.zip"

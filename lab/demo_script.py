@@ -18,9 +18,9 @@ from lab import client, settings
 from lab.real import request
 from lab.real.site import Site
 from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.cli import main as command_line
-from tacker_k8s_mgmt.cli.render.console import Console, Reporter
 from tacker_k8s_mgmt.model.timeline import Timeline
+from tacker_k8s_mgmt.tools.cli import main as command_line
+from tacker_k8s_mgmt.tools.render.console import Console, Reporter
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUESTS = ROOT / "samples" / "requests"

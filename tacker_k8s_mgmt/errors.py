@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All exceptions of the driver.
+"""All exceptions of the driver, those of logins and of the bastion among them.
 
 Tacker shows the operator one string of a failed operation: ``str(exception)`` in the v1
 API, standard error in v2. A class has a message template where its errors are alike,
@@ -11,7 +11,7 @@ secrets: remote output is redacted before it becomes one.
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from tacker_k8s_mgmt.plain_text import printable
+from tacker_k8s_mgmt.text import printable
 
 
 class K8sMgmtError(Exception):
@@ -370,3 +370,95 @@ class PackageError(ProblemList):
 
     def __init__(self, package: str, problems: Sequence[str]) -> None:
         super().__init__(problems, package=package)
+
+
+class BastionError(RemoteError):
+    """A host is reached through a bastion, and the bastion cannot be used."""
+
+
+class BastionUnreachable(BastionError, ConnectError):
+    """No SSH session with the bastion; the hosts behind it may be well."""
+
+    message = (
+        "No SSH connection to the bastion {user}@{host}:{port} within {seconds:g} s: "
+        "{reason}."
+    )
+
+
+class BastionLost(BastionError, ConnectionLost):
+    """The session with the bastion broke twice in a row."""
+
+    message = (
+        "The SSH connection to the bastion {host} was lost during `{command}`, again: "
+        "{reason}."
+    )
+
+
+class BastionRefused(BastionError, AuthError):
+    """The bastion refused the credentials."""
+
+    message = (
+        "The bastion {host}:{port} refused the SSH login of user {user}: {reason}."
+    )
+    default_hint = (
+        "Correct user name, password or key of the structure `bastion` in the "
+        "parameters."
+    )
+
+
+class BastionKeyError(BastionError, HostKeyError):
+    """The bastion's own host key is not the expected one."""
+
+    message = "The bastion cannot be trusted: {reason}"
+
+
+class BastionForbids(BastionError):
+    """The bastion accepts the login and forbids TCP forwarding."""
+
+    message = "The bastion {host} does not pass a connection on to {target}."
+    default_hint = (
+        "Let its sshd_config allow it to this user: AllowTcpForwarding, PermitOpen."
+    )
+
+
+class PasswordsRefused(AuthError):
+    """The host accepts no password at all, as stock cloud images do."""
+
+    default_hint = (
+        "Give a private key in place of the password, and the VM its public key: a "
+        "stock cloud image takes the key pair that `key_name` names in the Base HOT. "
+        "Or have the VM's user data allow passwords (ssh_pwauth)."
+    )
+
+
+class RevokedKeyError(HostKeyError):
+    """The host presents a key that is marked as revoked."""
+
+    message = (
+        "The SSH host key of {host} is revoked ({recorded}), so nothing was sent to it."
+    )
+    default_hint = (
+        "Give the host new keys, then remove its revoked one. While it presents that "
+        "one, the connection may be intercepted."
+    )
+
+
+class HostNameError(RemoteError):
+    """What is to be recorded among host keys is not one host and its key."""
+
+    message = "{what} cannot be recorded in {recorded}: it is not {wanted}."
+    default_hint = "Correct the request, or the file that has it."
+
+
+class GivenKeyError(HostKeyError):
+    """The host presents none of the keys that the request gives."""
+
+    message = (
+        "The SSH host key of {host}, {kind} {fingerprint}, is none of those that the "
+        "request gives, so nothing was sent to it."
+    )
+    default_hint = (
+        "Compare it with what `ssh-keygen -l` says of the host's own files "
+        "/etc/ssh/ssh_host_*_key.pub. If they differ, the connection is intercepted; "
+        "else correct the request."
+    )

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inventory on the Ansible server.
+"""The inventory on the Ansible server, and files that kubespray writes on nodes.
 
-It is always rendered completely, never edited. It has the nodes' passwords, so the
-file's mode must be 0600. The logins of existing workers are stored here only: a later
-operation may have other credentials, which are for its new VMs.
+The inventory is always rendered completely, never edited. It has the nodes' passwords,
+so the file's mode must be 0600. The logins of existing workers are stored here only: a
+later operation may have other credentials, which are for its new VMs.
+
+The files on nodes are those of control planes that the driver reads.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -12,10 +14,10 @@ from typing import Any
 import yaml
 
 from tacker_k8s_mgmt.errors import ClusterError
-from tacker_k8s_mgmt.model import json_text, yaml_text
+from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
-from tacker_k8s_mgmt.request.bastion import ssh_common_args
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.accounts import ssh_common_args
+from tacker_k8s_mgmt.request.reader import InstallParams
 
 FILE_NAME = "hosts.yaml"
 _HEADER = "# Written by tacker-k8s-mgmt. Changes are lost, but for workers' logins.\n"
@@ -37,7 +39,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-class _Loader(yaml_text.SafeLoader):
+class _Loader(untrusted.SafeLoader):
     pass
 
 
@@ -145,7 +147,7 @@ def _nodes_in(text: str) -> tuple[tuple[Node, Mapping[str, Any]], ...] | None:
     """The nodes with their variables; None if the text is not from :func:`render`."""
     # No error is chained from here: the parser's errors quote the text with passwords.
     try:
-        group = yaml_text.document(text, _Loader)["all"]
+        group = untrusted.parse_yaml(text, _Loader)["all"]
         workers = group["children"]["kube_node"]["hosts"]
         return tuple(
             (_node(name, host, name in workers), host)
@@ -166,7 +168,7 @@ def _node(name: str, host: Mapping[str, Any], is_worker: bool) -> Node:
         aspect_id=host.get("tacker_aspect_id", ""),
         compute_host=host.get("tacker_compute_host", ""),
     )
-    return json_text.checked(node)
+    return untrusted.checked(node)
 
 
 def _host_vars(
@@ -243,3 +245,7 @@ def _inert(value: Any) -> Any:
 
 def _group(names: Iterable[str]) -> Mapping[str, Any]:
     return {"hosts": {name: {} for name in names}}
+
+
+ADMIN_CONFIG = "/etc/kubernetes/admin.conf"
+ETCD_ENV = "/etc/etcd.env"

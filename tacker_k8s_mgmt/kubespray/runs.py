@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt.model.nodes import Node, Role, api_url, member_number
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 
 #: Playbooks, relative to ``kubespray_root_path``. From v2.29 on, those with a hyphen

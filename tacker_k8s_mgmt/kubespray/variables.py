@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extra variables of every playbook run, as one JSON object.
 
-Booleans and numbers are no strings, which kubespray would refuse.
+Booleans and numbers are not written as strings, which kubespray would refuse. For the
+network plugin they are encapsulation, MTU and network interface.
 """
 
 import json
@@ -9,13 +10,103 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from tacker_k8s_mgmt.kubespray import network
-from tacker_k8s_mgmt.model import json_text, network_plugins, networks
+from tacker_k8s_mgmt.errors import ClusterError
+from tacker_k8s_mgmt.model import network_plugins, untrusted
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, of_role
-from tacker_k8s_mgmt.request import node_registry, option_metadata, registries
-from tacker_k8s_mgmt.request.models import Proxy
-from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.request.storage_options import LOCAL_PATH_IS_DEFAULT
+from tacker_k8s_mgmt.request import cluster_options, structure
+from tacker_k8s_mgmt.request.cluster_options import LOCAL_PATH_IS_DEFAULT, Cluster
+from tacker_k8s_mgmt.request.fields import NODES
+from tacker_k8s_mgmt.request.installation import Proxy
+from tacker_k8s_mgmt.request.reader import InstallParams
+
+_IPV6_HEADER_IS_LONGER = 20
+_INTERFACE_VARIABLES = frozenset({"flannel_interface", "flannel_interface_regexp"})
+# Numbers of octets of IPv4 addresses to compare: few, because new nodes have to match.
+_PREFIX_OCTETS = (2, 3)
+
+
+def pod_mtu(
+    nic_mtus: Collection[int],
+    plugin: str = network_plugins.DEFAULT,
+    encapsulation: str | None = None,
+    address_family: str = "ipv4",
+) -> int:
+    """The largest MTU of pods whose packets fit between any two nodes.
+
+    :param nic_mtus: bytes, of each node's network interface in the cluster.
+    :param encapsulation: None for the plugin's default.
+    :raises ClusterError: no MTU is known, or too little is left for pods.
+    """
+    if not nic_mtus:
+        raise ClusterError(
+            detail="The MTU of the nodes' network interfaces is not known.",
+            hint="Give cluster.network.mtu as a number.",
+        )
+    least = min(nic_mtus)
+    left = least - _overhead(plugin, encapsulation, address_family)
+    needed = 1280 if address_family == "ipv6" else 576
+    if left < needed:
+        raise ClusterError(
+            detail=f"A node's network interface has an MTU of {least} bytes, which "
+            f"leaves {left} for pods; {needed} are needed.",
+            hint="Give the VMs' networks a larger MTU.",
+        )
+    return left
+
+
+def _overhead(plugin: str, encapsulation: str | None, address_family: str) -> int:
+    base = network_plugins.PLUGINS[plugin].encapsulation(encapsulation).overhead
+    return base + (_IPV6_HEADER_IS_LONGER if address_family == "ipv6" and base else 0)
+
+
+def variables(
+    options: Cluster, address_family: str, nic_mtus: Collection[int]
+) -> dict[str, Any]:
+    """Variables for the encapsulation and the MTU of the network plugin.
+
+    :param nic_mtus: see :func:`pod_mtu`; needed if the request has the MTU computed.
+    """
+    network, plugin = options.network, network_plugins.PLUGINS[options.network_plugin]
+    built: dict[str, Any] = {}
+    if network.encapsulation:
+        built |= plugin.encapsulation(network.encapsulation).variables
+    mtu = network.mtu
+    if mtu == NODES:
+        mtu = pod_mtu(nic_mtus, plugin.name, network.encapsulation, address_family)
+    if isinstance(mtu, int):
+        if plugin.subtracts_overhead:
+            mtu += _overhead(plugin.name, network.encapsulation, address_family)
+        built[plugin.mtu_variable] = mtu
+    return built
+
+
+def own_interface(
+    variables: Mapping[str, Any], nodes: Sequence[Node]
+) -> dict[str, str]:
+    """The variable that makes flannel use the cluster's network on VMs with two.
+
+    By default flannel uses the interface of the default route, on the external network,
+    whose security groups block VXLAN. Other plugins use that of the node's address.
+
+    :param variables: kubespray's; a user's choice of an interface takes precedence.
+    :returns: empty if prefixes of the addresses do not distinguish the networks.
+    """
+    if (
+        variables.get("kube_network_plugin") != "flannel"
+        or _INTERFACE_VARIABLES & variables.keys()
+    ):
+        return {}
+    if any(":" in node.address for node in nodes):
+        return {}
+    for octets in _PREFIX_OCTETS:
+        inside = {tuple(node.address.split(".")[:octets]) for node in nodes}
+        outside = {tuple(node.ssh_address.split(".")[:octets]) for node in nodes}
+        if len(inside) == 1 and not inside & outside:
+            # Without backslashes, as kubespray's template has it in a YAML string.
+            prefix = "".join(f"{number}[.]" for number in inside.pop())
+            return {"flannel_interface_regexp": f"^{prefix}"}
+    return {}
+
 
 _API_BALANCER = "loadbalancer_apiserver"
 _CERTIFIED = "supplementary_addresses_in_ssl_keys"
@@ -82,8 +173,8 @@ def build(
     if params.proxy:
         own = (
             *([params.proxy.node_cidr] if params.proxy.node_cidr else []),
-            params.pod_cidr or networks.PODS[family],
-            params.service_cidr or networks.SERVICES[family],
+            params.pod_cidr or network_plugins.PODS[family],
+            params.service_cidr or network_plugins.SERVICES[family],
             *balancers,
         )
         variables.update(_proxy(params.proxy, map(str, own)))
@@ -95,7 +186,7 @@ def build(
     if healing_members is not None and healing_members % 2 == 0:
         # Otherwise kubespray refuses an even number, also when workers join.
         variables["ignore_assert_errors"] = True
-    variables |= network.own_interface(variables, nodes)
+    variables |= own_interface(variables, nodes)
     return _showing_downloads(variables)
 
 
@@ -106,7 +197,7 @@ def sandbox_repository(params: InstallParams) -> str:
     """
     known = {
         **_IMAGE_DEFAULTS,
-        **option_metadata.variables(params.cluster),
+        **structure.variables(params.cluster),
         **params.kubespray_vars,
     }
 
@@ -123,13 +214,13 @@ def sandbox_repository(params: InstallParams) -> str:
 
 def api_address(text: str) -> str | None:
     """The load balancer's address in the text of the variables, if there is one."""
-    balancer = json_text.parse(text).get(_API_BALANCER)
+    balancer = untrusted.parse_json(text).get(_API_BALANCER)
     return str(balancer["address"]) if balancer else None
 
 
 def certified_addresses(text: str) -> Sequence[str]:
     """The addresses for the API servers' certificates in the text of the variables."""
-    return tuple(json_text.parse(text)[_CERTIFIED])
+    return tuple(untrusted.parse_json(text)[_CERTIFIED])
 
 
 def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]:
@@ -140,18 +231,18 @@ def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]
     """
     options = params.cluster
     openstack, storage = options.openstack, options.storage
-    built = option_metadata.variables(options)
+    built = structure.variables(options)
     if params.tenants:
         built[_ADMISSION_PLUGINS] = _NO_EXTERNAL_IPS
-    built |= network.variables(options, params.address_family, nic_mtus)
+    built |= variables(options, params.address_family, nic_mtus)
     private = [registry.as_registry() for registry in params.private_registries]
     if own := options.node_registry:
-        services = params.service_cidr or networks.network(
-            networks.SERVICES[params.address_family]
+        services = params.service_cidr or network_plugins.network(
+            network_plugins.SERVICES[params.address_family]
         )
-        built[node_registry.ADDRESS_VARIABLE] = str(own.service_address(services))
+        built[cluster_options.ADDRESS_VARIABLE] = str(own.service_address(services))
         private.append(own.as_registry(services))
-    built |= registries.variables(
+    built |= cluster_options.variables(
         [*options.registries, *private], params.container_engine
     )
     if webhook := options.authentication.webhook:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.files import as_owner_of, naming, open_regular, replacing
 from tacker_k8s_mgmt.metrics.totals import Totals, latest
-from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.timeline import Timeline
 
 LOG = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class State:
     def read(cls, text: str) -> "State":
         """The state as it was stored; a new one if the text is damaged."""
         try:
-            document = json_text.parse(text)
+            document = untrusted.parse_json(text)
             # Half a character, which JSON may have, cannot be written for Prometheus.
             json.dumps(document, ensure_ascii=False).encode()
             totals = Totals.read(document["totals"])

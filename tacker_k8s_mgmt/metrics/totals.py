@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.timeline import Operation, Step, Timeline
-from tacker_k8s_mgmt.plain_text import in_line
+from tacker_k8s_mgmt.text import in_line
 
 OUTCOMES = ("completed", "failed", "cut_off")
 _COMPLETED, _, _CUT_OFF = OUTCOMES
@@ -58,7 +58,7 @@ class Totals:
             with suppress(AttributeError, TypeError, ValueError):
                 for *labels, value in document.get(name, ()):
                     counter[tuple(in_line(str(one)) for one in labels)] = (
-                        json_text.number(value)
+                        untrusted.number(value)
                     )
         return totals
 

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from tacker_k8s_mgmt.model import compressed, json_text
-from tacker_k8s_mgmt.model.manifest_objects import Object
+from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.model.manifests import Object
 
 _FORMAT = 1
 #: Bytes of all records of a cluster. The Secret of one has at most a megabyte.
@@ -150,10 +150,10 @@ def unpacked(text: str, largest: int = LARGEST) -> str:
     """
     try:
         data = base64.b64decode(text, validate=True)
-        return compressed.unpack(data, largest).decode()
-    except compressed.TooLarge:
+        return untrusted.unpack_gzip(data, largest).decode()
+    except untrusted.TooLarge:
         raise Spoiled("it is too large, by itself or with the others") from None
-    except (compressed.Damaged, ValueError):
+    except (untrusted.Damaged, ValueError):
         raise Spoiled("it is not as it was written") from None
 
 
@@ -163,12 +163,12 @@ def read(text: str) -> Record:
     :raises Spoiled: it is none of this format.
     """
     try:
-        fields = json_text.parse(text)
+        fields = untrusted.parse_json(text)
         if fields.pop("format") != _FORMAT:
             raise Spoiled("it is of another release of tacker-k8s-mgmt")
         good, leaving = fields.pop("good"), tuple(fields.pop("leaving", ()))
         content = Content(**good) if good else None
-        return json_text.checked(Record(**fields, good=content, leaving=leaving))
+        return untrusted.checked(Record(**fields, good=content, leaving=leaving))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise Spoiled("its content cannot be understood") from None
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 
 import yaml
 
-from tacker_k8s_mgmt.model import compressed, kubernetes_yaml
-from tacker_k8s_mgmt.model.manifest_objects import Unusable
+from tacker_k8s_mgmt.model import kubernetes_yaml, untrusted
+from tacker_k8s_mgmt.model.manifests import Unusable
 
 _CHART = "Chart.yaml"
 _NAME = "chart"
@@ -27,7 +27,7 @@ _LOOKUP = re.compile(rb"\blookup\s")
 _MOST_MEMBERS = 10_000
 # What tarfile raises beside its own errors, also for members that it cannot follow.
 _NO_ARCHIVE = (
-    *(tarfile.TarError, compressed.Damaged, ValueError, LookupError),
+    *(tarfile.TarError, untrusted.Damaged, ValueError, LookupError),
     *(ArithmeticError, RecursionError),
 )
 
@@ -92,8 +92,8 @@ def looks_up(archive: bytes) -> bool:
 def _opened(archive: bytes) -> tarfile.TarFile:
     # Unpacked before it is parsed: a header may claim any size, which tarfile reads.
     try:
-        unpacked = compressed.unpack(archive, LARGEST_UNPACKED)
-    except compressed.TooLarge as error:
+        unpacked = untrusted.unpack_gzip(archive, LARGEST_UNPACKED)
+    except untrusted.TooLarge as error:
         raise Unusable(f"has {error}") from None
     return tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:", tarinfo=_Member)
 

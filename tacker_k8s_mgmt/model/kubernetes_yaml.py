@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.model import json_text, yaml_text
+from tacker_k8s_mgmt.model import untrusted
 
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON"), True),
@@ -51,7 +51,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-class _Loader(yaml_text.SafeLoader):
+class _Loader(untrusted.SafeLoader):
     """Composes nodes; a scalar without quotes and tag is marked as such."""
 
     def resolve(self, kind: type, value: Any, implicit: Any) -> Any:
@@ -73,9 +73,9 @@ def documents(text: str) -> list[Any]:
     """
     if text.lstrip().startswith("{"):
         with suppress(ValueError, OverflowError, RecursionError):
-            json_text.limit(text, yaml_text.MOST_VALUES)
+            untrusted.limit(text, untrusted.MOST_VALUES)
             return list(_json(text))
-    yaml_text.check(text)
+    untrusted.check_yaml(text)
     return [_value(node) for node in yaml.compose_all(text, _Loader)]
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacker_k8s_mgmt.model import json_text
-from tacker_k8s_mgmt.plain_text import in_line
+from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.text import in_line
 
 #: TCP port of HAProxy's statistics, which the script reads.
 STATISTICS_PORT = 8404
@@ -169,7 +169,7 @@ def parse_status(text: str) -> BalancerStatus:
 
     :raises ValueError: it is no status report of the known format.
     """
-    report = json_text.parse(text)
+    report = untrusted.parse_json(text)
     try:
         if report["format"] != _STATUS_FORMAT:
             found = in_line(str(report["format"])[:20])
@@ -186,7 +186,7 @@ def parse_status(text: str) -> BalancerStatus:
             services=tuple(_service(s, addresses) for s in report["services"]),
             udp_active=all(udp.values()) if (udp := report.get("udp")) else None,
         )
-        return json_text.checked(status)
+        return untrusted.checked(status)
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"not a status report: {type(error).__name__}") from error
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.node_settings import (
     MAINTENANCE_TAINT,
     NodeSettings,
@@ -70,7 +70,7 @@ class _Applied:
     def read(cls, marks: NodeMarks) -> "_Applied":
         """Of a Node object; without a valid annotation, nothing was set."""
         try:
-            values = json_text.parse(marks.annotations.get(APPLIED, "{}"))
+            values = untrusted.parse_json(marks.annotations.get(APPLIED, "{}"))
             return cls(
                 frozenset(map(str, values.get("labels", ()))),
                 frozenset(map(str, values.get("annotations", ()))),

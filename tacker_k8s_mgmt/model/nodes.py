@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VMs, and the nodes of the cluster that run on them."""
+"""VMs, the nodes of the cluster on them, and how far their clocks may differ.
+
+Clocks are compared with that of the conductor.
+"""
 
 import enum
 import itertools
@@ -11,7 +14,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from tacker_k8s_mgmt.errors import ClusterError
-from tacker_k8s_mgmt.model import networks, urls
+from tacker_k8s_mgmt.model import network_plugins, untrusted
 
 _PORTS = MappingProxyType({"https": 443, "http": 80})
 
@@ -83,7 +86,7 @@ def one_spelling(host: str) -> str:
     """A host's name or address in the spelling that all others are compared in."""
     name = host.strip().lower().removesuffix(".")
     try:
-        return str(networks.address(name))
+        return str(network_plugins.address(name))
     except ValueError:
         return name
 
@@ -97,7 +100,7 @@ def _server(url: str) -> tuple[str, int | None]:
     """Host and port; for a text that is no URL the text itself."""
     text = url.strip()
     try:
-        parts = urls.parts(text if "://" in text else f"https://{text}")
+        parts = untrusted.url_parts(text if "://" in text else f"https://{text}")
     except ValueError:
         return text, None
     return one_spelling(parts.hostname or ""), parts.port or _PORTS.get(parts.scheme)
@@ -125,7 +128,7 @@ def name_nodes(
     def place(machine: Machine) -> tuple[bool, int, int, int]:
         node = former.get(machine)
         position = positions[node.name] if node else len(positions)
-        address = networks.address(machine.address)
+        address = network_plugins.address(machine.address)
         leading = machine.role is Role.CONTROL_PLANE
         return not leading, position, address.version, int(address)
 
@@ -184,7 +187,7 @@ def _former_nodes(
 def _refuse_shared_addresses(machines: Iterable[Machine]) -> None:
     first: dict[object, Machine] = {}
     for machine in machines:
-        other = first.setdefault(networks.address(machine.address), machine)
+        other = first.setdefault(network_plugins.address(machine.address), machine)
         if other is not machine:
             raise ClusterError(
                 detail=f"The servers {other.server_id} and {machine.server_id} have "
@@ -195,7 +198,7 @@ def _refuse_shared_addresses(machines: Iterable[Machine]) -> None:
 
 def _free_name(machine: Machine, taken: Container[str]) -> str:
     # Exploded: from "fd00::", the name would end with a hyphen.
-    address = re.sub("[.:]", "-", networks.address(machine.address).exploded)
+    address = re.sub("[.:]", "-", network_plugins.address(machine.address).exploded)
     name = f"{machine.role.value}-{address}"
     others = (f"{name}-{number}" for number in itertools.count(2))
     return next(n for n in itertools.chain([name], others) if n not in taken)
@@ -208,3 +211,27 @@ def member_number(node: Node) -> int:
 
 
 _MEMBER = re.compile("(?:etcd)?([0-9]{1,9})")
+
+
+#: Seconds; more is shown and logged.
+NOTED = 5.0
+#: Seconds; with more no playbook is run.
+REFUSED = 60.0
+HINT = (
+    "Have chrony or another NTP client set the clocks of these VMs or, if it is the "
+    "one that is wrong, that of the conductor's host."
+)
+
+
+def text(ahead: float) -> str:
+    """A difference as text.
+
+    :param ahead: seconds; negative if the clock is behind.
+    """
+    return f"{abs(ahead):.1f} s {'ahead' if ahead > 0 else 'behind'}"
+
+
+def listed(ahead: Mapping[str, float], limit: float) -> str:
+    """The differences of more than *limit* seconds, by name; "" without any."""
+    far = {name: ahead[name] for name in sorted(ahead) if abs(ahead[name]) > limit}
+    return ", ".join(f"{name} ({text(seconds)})" for name, seconds in far.items())

@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tacker_k8s_mgmt.model.manifest_objects import Object
+from tacker_k8s_mgmt.model.manifests import Object
 
 # A container that waits for these has not failed.
 _ON_ITS_WAY = frozenset({"ContainerCreating", "PodInitializing"})

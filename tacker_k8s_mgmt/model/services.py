@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tacker_k8s_mgmt.model import networks
+from tacker_k8s_mgmt.model import network_plugins
 
 #: Set by Tacker's v2 API on everything from a manifest (``kubernetes_resource.py``).
 INSTANCE_LABEL = "tacker_vnf_instance_id"
@@ -167,8 +167,8 @@ class Service:
 def _network(written: str) -> str:
     try:
         if "/" in written:
-            return str(networks.network(written))
-        address = networks.address(written)
+            return str(network_plugins.network(written))
+        address = network_plugins.address(written)
         return f"{address}/{address.max_prefixlen}"
     except ValueError:
         return written

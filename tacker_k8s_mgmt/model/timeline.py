@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacker_k8s_mgmt.model import journal_fields as fields
-from tacker_k8s_mgmt.model import playbook_records
-from tacker_k8s_mgmt.model.playbook_records import FailedTask, Look, SlowTask
+from tacker_k8s_mgmt.model import playbooks
+from tacker_k8s_mgmt.model import untrusted as fields
+from tacker_k8s_mgmt.model.playbooks import FailedTask, Look, SlowTask
 
 FAILED = "failed"
 #: In place of a time that is not recorded.
@@ -206,44 +206,47 @@ class Timeline:
         :returns: the operation that it belongs to.
         """
         # Without a time of its own it came right after the record before.
-        at = self._latest = fields.moment(record) or self._latest
+        at = self._latest = fields.moment_of(record) or self._latest
         operation = self._operation(record)
         operation.started = operation.started or at
         operation.last = max(operation.last, at)
         record = {**record, "time": at}
         match record.get("event"):
             case "operation-start":
-                operation.vnf_name = fields.text(record, "vnf_name")
-                operation.occurrence = fields.text(record, "lcm_op_occ_id")
+                operation.vnf_name = fields.text_of(record, "vnf_name")
+                operation.occurrence = fields.text_of(record, "lcm_op_occ_id")
                 operation.scale = _scale(record)
-                operation.total = int(fields.number(record, "steps"))
+                operation.total = int(fields.number_of(record, "steps"))
             case "step-start":
                 operation.steps.append(_step(record))
                 # Their number may be known only after the first ones.
                 operation.total = max(operation.total, operation.steps[-1].total)
             case "progress":
                 if operation.current:
-                    operation.current.looks.append(playbook_records.look(record))
-                    operation.current.slowest += tuple(playbook_records.slowest(record))
+                    operation.current.looks.append(playbooks.look(record))
+                    operation.current.slowest += tuple(playbooks.slowest(record))
             case "note" if operation.current:
-                operation.current.notes.append(fields.text(record, "text"))
+                operation.current.notes.append(fields.text_of(record, "text"))
             case "step-end":
                 _end_step(operation, record)
             case "operation-end":
                 operation.ended = operation.last
-                operation.outcome = fields.text(record, "outcome")
-                operation.seconds = fields.number(record, "seconds")
-                operation.error = fields.text(record, "error")
+                operation.outcome = fields.text_of(record, "outcome")
+                operation.seconds = fields.number_of(record, "seconds")
+                operation.error = fields.text_of(record, "error")
                 operation.next_hook = _next_hook(operation, record)
-                operation.failed_tasks = tuple(playbook_records.failed_tasks(record))
-                operation.problems = tuple(fields.texts(record, "problems"))
-                operation.advice = fields.text(record, "advice")
+                operation.failed_tasks = tuple(playbooks.failed_tasks(record))
+                operation.problems = tuple(fields.texts_of(record, "problems"))
+                operation.advice = fields.text_of(record, "advice")
         return operation
 
     def _operation(self, record: Mapping[str, Any]) -> Operation:
-        run = fields.text(record, "run")
+        run = fields.text_of(record, "run")
         if run not in self._runs:
-            hook, api = fields.text(record, "hook"), fields.text(record, "api") or "v1"
+            hook, api = (
+                fields.text_of(record, "hook"),
+                fields.text_of(record, "api") or "v1",
+            )
             self._runs[run] = Operation(run, hook, api, started=0.0, last=0.0)
         return self._runs[run]
 
@@ -252,24 +255,27 @@ def _scale(record: Mapping[str, Any]) -> str:
     scale = record.get("scale")
     if not isinstance(scale, Mapping):
         return ""
-    steps, aspect = int(fields.number(scale, "steps")), fields.text(scale, "aspect")
+    steps, aspect = (
+        int(fields.number_of(scale, "steps")),
+        fields.text_of(scale, "aspect"),
+    )
     number = f"{steps} step" if steps == 1 else f"{steps} steps"
-    return f"{fields.text(scale, 'direction')} by {number} of {aspect}"
+    return f"{fields.text_of(scale, 'direction')} by {number} of {aspect}"
 
 
 def _step(record: Mapping[str, Any]) -> Step:
-    number, total = (int(fields.number(record, key)) for key in ("number", "total"))
-    name, kind = fields.text(record, "step"), fields.text(record, "kind")
-    return Step(number, total, name, fields.number(record, "time"), kind)
+    number, total = (int(fields.number_of(record, key)) for key in ("number", "total"))
+    name, kind = fields.text_of(record, "step"), fields.text_of(record, "kind")
+    return Step(number, total, name, fields.number_of(record, "time"), kind)
 
 
 def _end_step(operation: Operation, record: Mapping[str, Any]) -> None:
     if operation.current is None:
         operation.steps.append(_step(record))
     step = operation.steps[-1]
-    step.ended = fields.number(record, "time")
-    step.outcome = fields.text(record, "outcome")
-    step.seconds = fields.number(record, "seconds")
+    step.ended = fields.number_of(record, "time")
+    step.outcome = fields.text_of(record, "outcome")
+    step.seconds = fields.number_of(record, "seconds")
 
 
 def _next_hook(operation: Operation, record: Mapping[str, Any]) -> str:
@@ -278,7 +284,7 @@ def _next_hook(operation: Operation, record: Mapping[str, Any]) -> str:
     # Former releases did not record it. The v1 API has scale_start for a scale-in only.
     is_last = (operation.api, operation.hook) == ("v1", "scale_start") or operation.cnf
     formerly = "" if is_last else f"{operation.name}_end"
-    return fields.text({"followed_by": formerly, **record}, "followed_by")
+    return fields.text_of({"followed_by": formerly, **record}, "followed_by")
 
 
 def in_words(seconds: float) -> str:

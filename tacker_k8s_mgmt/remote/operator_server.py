@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote import restricted_files
-from tacker_k8s_mgmt.remote.restricted_files import Place, Refused
-from tacker_k8s_mgmt.request import field_types
-from tacker_k8s_mgmt.request.key_aliases import Location, Reading
-from tacker_k8s_mgmt.request.models import AnsibleServer
+from tacker_k8s_mgmt.remote import local_files
+from tacker_k8s_mgmt.remote.local_files import FileNotAllowed, Place
+from tacker_k8s_mgmt.request import fields
+from tacker_k8s_mgmt.request.installation import AnsibleServer
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
+from tacker_k8s_mgmt.request.structure import Location, Reading
 
 # The attribute of a request's `ansible` for each option.
 _PLAIN = {
@@ -53,7 +53,7 @@ def find(options: Any, vnf_id: str) -> OperatorServer | None:
         if path := getattr(options, option):
             try:
                 values[name] = _secret(path, options)
-            except Refused as error:
+            except FileNotAllowed as error:
                 problems.append(f"{option}: {error}")
     # Nothing of a tenant's is in the path.
     name = str(uuid.UUID(vnf_id))
@@ -75,7 +75,7 @@ def _secret(path: str, options: Any) -> str:
     :raises Refused: it cannot be read, or requests may name it.
     """
     if not os.path.isabs(path):
-        raise Refused("must be an absolute path")
+        raise FileNotAllowed("must be an absolute path")
     real = os.path.realpath(path)
     for option in ("key_directory", "secret_directory"):
         shared, of_projects, _ = (getattr(options, option) or "").partition(
@@ -83,16 +83,16 @@ def _secret(path: str, options: Any) -> str:
         )
         shared = os.path.dirname(shared) if of_projects else shared
         if shared and Path(real).is_relative_to(os.path.realpath(shared)):
-            raise Refused(f"must not be below {option}: requests may name its files")
+            raise FileNotAllowed(
+                f"must not be below {option}: requests may name its files"
+            )
     place = Place("its directory", os.path.dirname(real))
-    largest = restricted_files.LARGEST_SECRET
-    data = restricted_files.read(
-        real, os.path.dirname(real), place=place, largest=largest
-    )
+    largest = local_files.LARGEST_SECRET
+    data = local_files.read(real, os.path.dirname(real), place=place, largest=largest)
     try:
         return data.decode().rstrip("\r\n")
     except UnicodeDecodeError:
-        raise Refused("is no text in UTF-8") from None
+        raise FileNotAllowed("is no text in UTF-8") from None
 
 
 def _problems(options: Any, values: Mapping[str, Any]) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _problems(options: Any, values: Mapping[str, Any]) -> Iterator[str]:
         options.ansible_private_key_file or options.ansible_password_file
     ):
         yield "ansible_private_key_file or ansible_password_file is missing"
-    if field_types.is_path(str(values.get("private_key", ""))):
+    if fields.is_path(str(values.get("private_key", ""))):
         yield "ansible_private_key_file: must have the text of a private key"
     names = {**_PLAIN, **_IN_FILES, _DIRECTORY: _ROOT}
     written: dict[Location, str] = {(name,): option for name, option in names.items()}

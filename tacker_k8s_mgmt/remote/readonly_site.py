@@ -10,14 +10,16 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Node
-from tacker_k8s_mgmt.remote import vm_identity
+from tacker_k8s_mgmt.remote import vms
 from tacker_k8s_mgmt.remote.site import PARALLEL_LOGINS, Site
-from tacker_k8s_mgmt.remote.ssh.key_file import ReadOnlyKeyFile
-from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
+from tacker_k8s_mgmt.remote.ssh.known_hosts import (
+    HostKeys,
+    ReadOnlyKeyFile,
+    RecordedKeys,
+)
 from tacker_k8s_mgmt.remote.ssh.session import Session
-from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.status.facts import Count
-from tacker_k8s_mgmt.status.heal_commands import HealCommands
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.status.facts import Count, HealCommands
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
 
@@ -73,7 +75,7 @@ class SeenSite(Site):
         def ahead(node: Node) -> float | None:
             try:
                 with self._vms.open(node) as session:
-                    return vm_identity.read(session, node).ahead
+                    return vms.read(session, node).ahead
             except errors.RemoteError:
                 return None
 

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real site of an operation: VNF, VMs, Ansible server and cluster together.
 
-The parts that depend on Tacker's API are in the ``context`` modules of ``hooks/v1`` and
-``hooks/v2``. SSH sessions are opened on first use, reopened after they dropped (a
-playbook may run for hours), and closed with the site.
+The VNF instance is its Heat stack and its package. The parts that depend on Tacker's
+API are in the ``hook`` modules of ``hooks/v1`` and ``hooks/v2``. SSH sessions are
+opened on first use, reopened after they dropped (a playbook may run for hours), and
+closed with the site.
 """
 
+import abc
 import contextlib
+import errno
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from oslo_log import log as logging
@@ -19,35 +23,186 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory, variables
-from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
+from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
-from tacker_k8s_mgmt.remote import kubelet, node_registries, vm_host_keys, vm_identity
-from tacker_k8s_mgmt.remote.ansible import preflight
-from tacker_k8s_mgmt.remote.ansible.lock import LockedSession
-from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner, Playbooks
-from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
-from tacker_k8s_mgmt.remote.backoff import Backoff
-from tacker_k8s_mgmt.remote.helm import HelmHost
+from tacker_k8s_mgmt.operations.ports import MachineIdentity, Vims
+from tacker_k8s_mgmt.remote import node_registries, vms
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import LockedSession, WorkDir
+from tacker_k8s_mgmt.remote.ansible.playbook_runner import PlaybookRunner, Playbooks
+from tacker_k8s_mgmt.remote.ansible.server import look
+from tacker_k8s_mgmt.remote.balancer_vm import Balancer
+from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
-from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
+from tacker_k8s_mgmt.remote.kubernetes.helm import HelmHost
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
-from tacker_k8s_mgmt.remote.load_balancer import Balancer
-from tacker_k8s_mgmt.remote.ssh import bastion_errors, key_file
-from tacker_k8s_mgmt.remote.ssh.connector import Ways
-from tacker_k8s_mgmt.remote.ssh.key_file import KeyFile
-from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
-from tacker_k8s_mgmt.remote.ssh.logins import Logins
+from tacker_k8s_mgmt.remote.ssh import known_hosts
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, KeyFile
+from tacker_k8s_mgmt.remote.ssh.login import Logins
+from tacker_k8s_mgmt.remote.ssh.routes import Ways
 from tacker_k8s_mgmt.remote.ssh.session import Session
-from tacker_k8s_mgmt.remote.ssh.vm_sessions import VmSessions
-from tacker_k8s_mgmt.remote.vnf import Vnf
+from tacker_k8s_mgmt.remote.timing import Backoff
+from tacker_k8s_mgmt.remote.vms import VmSessions
 from tacker_k8s_mgmt.request.accounts import Account, PrivateKey
-from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
-from tacker_k8s_mgmt.request.registries import hosts_entries
+from tacker_k8s_mgmt.request.cluster_options import certificate_problems, hosts_entries
+from tacker_k8s_mgmt.request.reader import API_PORT, InstallParams
+from tacker_k8s_mgmt.topology import base_hot, connection_points, heat_stack
+from tacker_k8s_mgmt.topology.connection_points import Attachment
+from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
 LOG = logging.getLogger(__name__)
+
+_LARGEST = 20 * 1024 * 1024  # bytes of an application's files
+
+
+class Vnf(abc.ABC):
+    """A VNF instance; the APIs of Tacker differ in how they find stack and package."""
+
+    def __init__(self, vnf_id: str, params: InstallParams) -> None:
+        self._vnf_id = vnf_id
+        self._params = params
+
+    @abc.abstractmethod
+    def _stack(self) -> tuple[str, Sequence[StackResource]]:
+        """Return name or id of the VNF's Heat stack, and all its resources.
+
+        :raises RemoteError: Heat failed.
+        """
+
+    @abc.abstractmethod
+    def _package_root(self) -> str:
+        """Return the directory of the VNF package."""
+
+    def machines(self) -> heat_stack.Machines:
+        """Return the VNF's VMs, from its Heat stack."""
+        name, resources = self._stack()
+        machines = heat_stack.find_machines(name, resources, self._params)
+        if machines.unnamed:
+            LOG.warning(
+                "VNF instance %s: no parameter leads to the VMs %s; they are no part "
+                "of the cluster",
+                self._vnf_id,
+                ", ".join(machines.unnamed),
+            )
+        return machines
+
+    def attachments(self) -> Sequence[Attachment]:
+        """Return the ports of the VNF's Heat stack."""
+        return connection_points.attachments(self._stack()[1])
+
+    def fixed_groups(self) -> Sequence[str]:
+        """Return the groups of VMs whose ports Tacker cannot change."""
+        return ()
+
+    def package_findings(self) -> Sequence[str]:
+        """Return what the VNF package lacks."""
+        return (*self._script_findings(), *self._certificate_findings())
+
+    def registry_certificates(self) -> Mapping[str, bytes]:
+        """Return the private registries' CA certificates, by their paths on the nodes.
+
+        :raises OSError: the package has no such file, or a large one.
+        """
+        engine, found = self._params.container_engine, {}
+        for registry in self._params.private_registries:
+            place = registry.certificate_file(engine)
+            if place and registry.certificate_path:
+                files = self.package_files(registry.certificate_path)
+                found[place] = files.get("", b"")
+        return found
+
+    def _certificate_findings(self) -> Iterator[str]:
+        def read(path: str) -> bytes | None:
+            try:
+                return self.package_files(path).get("", b"")
+            except OSError:
+                return None
+
+        return certificate_problems(self._params.private_registries, read)
+
+    def _script_findings(self) -> Sequence[str]:
+        if self._params.load_balancer is None:
+            return ()
+        attribute = "external_lb_param.script_path"
+        path = self._params.load_balancer.script_path
+        try:
+            why = load_balancer.unusable(self._script())
+        except OSError:
+            return (f"{attribute}: the VNF package has no file {path}",)
+        return (f"{attribute}: {path}: {why}",) if why else ()
+
+    def base_hot_findings(self, flavour_id: str, user_data: str = "") -> Sequence[str]:
+        """Return which names in the parameters the flavour's Base HOT does not have.
+
+        Of a Base HOT that cannot be followed there is a warning in the log.
+
+        :param user_data: path in the package of a script that may change the HOT.
+        """
+        where = f"BaseHOT/{flavour_id}"
+        try:
+            files = self.package_files(where)
+            named = {f"{where}/{name}": content for name, content in files.items()}
+            base, problems = base_hot.read(named, flavour_id)
+            if base is None:
+                raise ValueError("; ".join(problems))
+            found = base_hot.compare(base, self._params)
+            unknown = found.unknown
+            if user_data and found.missing and not unknown:
+                script = self.package_files(user_data).get("", b"")
+                if base_hot.changes_resources(script):
+                    unknown = f"{user_data} changes its resources"
+        except (OSError, ValueError, RecursionError) as error:
+            found, unknown = base_hot.Comparison(()), str(error)
+        if not unknown:
+            return found.missing
+        LOG.warning(
+            "VNF instance %s: %s of the VNF package cannot be followed, so the names "
+            "in the request are compared with Heat's stack only: %s%s",
+            *(self._vnf_id, where, unknown, "; ".join(("", *found.missing))),
+        )
+        return ()
+
+    def package_files(self, path: str) -> Mapping[str, bytes]:
+        """Return a file of the VNF package, or all files of a directory of it.
+
+        :param path: relative to the package.
+        :returns: by their paths below *path*; "" for a file itself.
+        :raises OSError: the package has nothing there, or a file that is too large.
+        """
+        root = Path(self._package_root()).resolve()
+        top = root / path
+        found = [top] if top.is_file() else sorted(top.rglob("*"))
+        if not top.exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        files, size = {}, 0
+        for file in filter(Path.is_file, found):
+            # Tenants make packages, and another host gets what is read here.
+            if not file.resolve().is_relative_to(root):
+                raise OSError(errno.EPERM, "it leads out of the package", path)
+            # Not by its size: a file may grow, and those of the kernel have none.
+            with file.open("rb") as opened:
+                content = opened.read(_LARGEST - size + 1)
+            size += len(content)
+            if size > _LARGEST:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+            name = "" if file == top else str(file.relative_to(top))
+            files[name] = content
+        return files
+
+    def _script(self) -> bytes:
+        """Return the load balancer's script from the VNF package.
+
+        :raises OSError: the package has no such file of its own, or a large one.
+        """
+        wanted = self._params.load_balancer
+        path = wanted.script_path if wanted else ""
+        content = self.package_files(path).get("")
+        if content is None:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        return content
+
 
 Self = TypeVar("Self", bound="Site")
 
@@ -87,7 +242,7 @@ class Site(Vnf):
         self._ways = Ways(
             params,
             self._logins,
-            self.key_file(*key_file.paths(state_path, project_id, vnf_id)),
+            self.key_file(*known_hosts.paths(state_path, project_id, vnf_id)),
             options.connect_timeout,
         )
         self._server = LockedSession(
@@ -115,9 +270,7 @@ class Site(Vnf):
     def server_findings(self) -> Sequence[str]:
         """Return why the Ansible server, or the bastion, is not ready."""
         bastion = self._ways.finding()
-        readiness = preflight.look(
-            self._params, self._logins, self._server.get, self._vnf_id
-        )
+        readiness = look(self._params, self._logins, self._server.get, self._vnf_id)
         return (*([bastion] if bastion else []), *readiness.findings)
 
     @property
@@ -194,7 +347,7 @@ class Site(Vnf):
             try:
                 session = self._vms.open(machine, limit, grace, refused)
                 self._look(machine, session)
-            except bastion_errors.BastionError:
+            except errors.BastionError:
                 raise  # reported once, not for each VM
             except errors.RemoteError as error:
                 if session is not None:
@@ -233,7 +386,7 @@ class Site(Vnf):
                 account = self._account(node, login or {})
                 with contextlib.closing(self._vms.log_in(node, account)) as session:
                     self._look(node, session)
-            except bastion_errors.BastionError:
+            except errors.BastionError:
                 raise  # the node's state is unknown
             except errors.RemoteError as error:
                 return error
@@ -269,8 +422,8 @@ class Site(Vnf):
 
     def _look(self, machine: Machine | Node, session: Session) -> None:
         """See whether Ansible can use a VM, and keep what the VM says of itself."""
-        vm_identity.probe(session)
-        self._identities[machine.server_id] = vm_identity.read(session, machine)
+        vms.probe(session)
+        self._identities[machine.server_id] = vms.read(session, machine)
 
     def clocks(self) -> Mapping[str, float]:
         """Return how far the clocks of the VMs that were seen are ahead, in seconds."""
@@ -285,9 +438,9 @@ class Site(Vnf):
         if again:
             limit = self._options.boot_timeout
             with contextlib.closing(self._vms.open(node, limit)) as session:
-                known = vm_identity.read(session, node)
+                known = vms.read(session, node)
         elif known is None:
-            known = vm_identity.read(self._vms.get(node), node)
+            known = vms.read(self._vms.get(node), node)
         self._identities[node.server_id] = known
         return known
 
@@ -297,7 +450,7 @@ class Site(Vnf):
 
         def restart(node: Node) -> None:
             with contextlib.closing(self._vms.open(node)) as session:
-                kubelet.restart(session)
+                vms.restart(session)
 
         with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
             list(pool.map(restart, nodes))
@@ -321,7 +474,7 @@ class Site(Vnf):
             try:
                 with contextlib.closing(self._vms.log_in(node, account)) as session:
                     node_registries.place(session, certificates, entries)
-            except bastion_errors.BastionError:
+            except errors.BastionError:
                 raise  # reported once, not for each node
             except errors.RemoteError as error:
                 return f"{node.name}: {error}"
@@ -360,7 +513,7 @@ class Site(Vnf):
         """Write the host keys to the cluster's directory, where Ansible reads them."""
         keys = self._keys()
         self._ways.note_bastion(keys)
-        vm_host_keys.save(self.workdir, keys)
+        vms.save(self.workdir, keys)
 
     def _keys(self) -> HostKeys:
         """Return the host keys that the cluster's directory records.
@@ -369,7 +522,7 @@ class Site(Vnf):
         """
         if self._node_keys is None:
             host = self._params.ansible.host
-            self._node_keys = vm_host_keys.load(self.workdir, host)
+            self._node_keys = vms.load(self.workdir, host)
         return self._node_keys
 
     # The cluster

@@ -1,16 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SSH accounts: a user with a password, a private key, or both.
+"""SSH logins of a request: accounts, private keys, host keys and the bastion.
 
-With both, the key is for the login and the password for sudo. A request has a private
-key as text or as the path of a file on Tacker's conductor, which is not read here.
+An account is a user with a password, a private key, or both. With both, the key is for
+the login and the password for sudo. A request has a private key as text or as the path
+of a file on Tacker's conductor, which is not read here.
+
+A host key is a public key (a line of a ``.pub`` file) or its fingerprint (what
+``ssh-keygen -l`` prints). Both are reduced to their shortest form.
+
+The bastion is the SSH host through which other hosts are reached.
 """
 
+import base64
+import binascii
 import hashlib
+import re
+import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from pydantic import SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from tacker_k8s_mgmt.request import field_types
+from tacker_k8s_mgmt.request import fields
+from tacker_k8s_mgmt.request.structure import CHANGEABLE, Structure
 
 SSH_PORT = 22
 
@@ -32,7 +45,7 @@ class PrivateKey:
     def path(self) -> str | None:
         """The path; None for a key that is given as text."""
         given = self.given.get_secret_value()
-        return given if field_types.is_path(given) else None
+        return given if fields.is_path(given) else None
 
     @property
     def file_name(self) -> str:
@@ -58,3 +71,178 @@ class Account:
     password: SecretStr | None
     private_key: PrivateKey | None
     host_keys: tuple[str, ...] = ()
+
+
+_KINDS = (
+    "ssh-ed25519",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "ssh-rsa",
+)
+# `ssh-keygen -l` prints: bits, fingerprint, comment, (kind)
+_FINGERPRINT = re.compile(r"(?:[0-9]{1,6} )?(SHA256:[A-Za-z0-9+/]{43})=?(?: .*)?")
+
+
+def checked(text: str) -> str:
+    """The host key in its shortest form: ``kind key`` or ``SHA256:...``.
+
+    :raises ValueError: the text is neither.
+    """
+    fingerprinted = _FINGERPRINT.fullmatch(text.strip())
+    if fingerprinted:
+        return fingerprinted[1]
+    kind, key, *_ = [*text.split(), "", ""]
+    if "\n" not in text.strip() and kind in _KINDS and _holds(key, kind):
+        return f"{kind} {key}"
+    raise ValueError(
+        "must be one public host key as in /etc/ssh/ssh_host_ed25519_key.pub, or its "
+        "fingerprint, SHA256:..."
+    )
+
+
+def kinds(accepted: Iterable[str]) -> frozenset[str]:
+    """The kinds of those that are public keys."""
+    return frozenset(key.split()[0] for key in accepted if " " in key)
+
+
+def fingerprint(key: str) -> str:
+    """The fingerprint that OpenSSH prints for a public key in base64."""
+    digest = hashlib.sha256(base64.b64decode(key)).digest()
+    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+
+
+def is_among(kind: str, key: str, accepted: Iterable[str]) -> bool:
+    """Whether a host's public key, in base64, is one of those of a request."""
+    return not {f"{kind} {key}", fingerprint(key)}.isdisjoint(accepted)
+
+
+def _holds(key: str, kind: str) -> bool:
+    """Whether it is base64 of a key that starts with this kind (RFC 4253, 6.6)."""
+    try:
+        blob = base64.b64decode(key, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    name = kind.encode()
+    return blob.startswith(len(name).to_bytes(4, "big") + name) and len(blob) > 40
+
+
+def _as_list(value: Any) -> Any:
+    """The keys as a list; a single key may be given without one."""
+    value = fields.blank_is_absent(value)
+    return () if value is None else (value,) if isinstance(value, str) else value
+
+
+HostKey = Annotated[str, AfterValidator(checked)]
+OptionalHostKey = fields.Optional[HostKey]
+HostKeys = Annotated[tuple[HostKey, ...], BeforeValidator(_as_list)]
+
+ABOUT = (
+    "its public key as in its ssh_host_*_key.pub, or the SHA256 fingerprint of the key "
+    "that it shows first. Another key is refused before anything secret is sent. "
+    "Without it, the first key that the host shows is recorded and holds from then on."
+)
+
+
+#: In the cluster's directory; no digest of a password may be in a file's name.
+PASSWORD_FILE = "bastion-password"  # noqa: S105
+_KNOWN_HOSTS = "known_hosts"
+
+# Later connections share the sessions of the first ones, whose number Ansible's forks
+# limit: sshd drops some of too many simultaneous logins (MaxStartups). The directory is
+# the playbook run's (run_files/run.sh). It is not given as ControlPath, because Ansible
+# would use an option of that name for the nodes' connections.
+_DIRECTORY = "ANSIBLE_SSH_CONTROL_PATH_DIR"
+_SHARED = (
+    "-o ControlMaster=auto -o ControlPersist=60s "
+    f'-S "${{{_DIRECTORY}-none}}${{{_DIRECTORY}+/bastion}}"'
+)
+# With ControlPersist, the ssh in the background closes its standard error.
+_STDERR = '2>>"${K8S_MGMT_LOG-/dev/null}"'
+
+Connection = Literal["ansible", "vms", "playbooks"]
+ALL_CONNECTIONS: tuple[Connection, ...] = ("ansible", "vms", "playbooks")
+
+
+def _not_empty(value: tuple[Connection, ...]) -> tuple[Connection, ...]:
+    if not value:
+        raise ValueError(f"must name at least one of {', '.join(ALL_CONNECTIONS)}")
+    return value
+
+
+class Bastion(Structure):
+    """An SSH host that forwards connections to hosts without direct access."""
+
+    host: Annotated[fields.Host, CHANGEABLE] = Field(alias="ip_address")
+    """IP address or host name of the bastion."""
+    port: Annotated[fields.Port, CHANGEABLE] = SSH_PORT
+    """SSH port of the bastion."""
+    username: Annotated[fields.Name, CHANGEABLE]
+    """User name on the bastion. It needs TCP forwarding there, but no shell and no
+    sudo."""
+    password: Annotated[fields.OptionalSecret, CHANGEABLE] = None
+    """Password of that user. Not needed with private_key; if both are given, the key
+    logs in, and the password where the bastion wants it besides."""
+    private_key: Annotated[fields.OptionalPrivateKey, CHANGEABLE] = None
+    """SSH private key of that user, as in ansible.private_key."""
+    private_key_passphrase: Annotated[fields.OptionalSecret, CHANGEABLE] = None
+    """Passphrase of that key, if it has one."""
+    host_key: Annotated[OptionalHostKey, CHANGEABLE] = Field(
+        default=None, description=f"SSH host key of the bastion: {ABOUT}"
+    )
+    used_for: Annotated[
+        tuple[Connection, ...], AfterValidator(_not_empty), CHANGEABLE
+    ] = ALL_CONNECTIONS
+    """Which connections go through it, a list of: ansible (from Tacker to the Ansible
+    server), vms (from Tacker to the nodes and the load balancer), playbooks (from the
+    Ansible server to the nodes). Default: all three."""
+
+    @property
+    def carries_playbooks(self) -> bool:
+        """Whether the Ansible server reaches the nodes through it."""
+        return "playbooks" in self.used_for
+
+
+def ssh_common_args(bastion: Bastion, account: Account, directory: str) -> str:
+    """``ansible_ssh_common_args`` for nodes that are reached through the bastion.
+
+    Ansible splits the text like a shell and appends it to ``ANSIBLE_SSH_ARGS``
+    (``_build_command`` of its ssh plugin). OpenSSH replaces ``%h`` and ``%p`` by node
+    and port and runs the command in a shell.
+
+    :param directory: the cluster's, with the bastion's credentials and host key.
+    """
+    command = [
+        *_password_arguments(account, directory),
+        *("ssh", "-p", str(bastion.port), "-l", account.username),
+        *("-o", "StrictHostKeyChecking=yes", "-o", "GlobalKnownHostsFile=/dev/null"),
+        *("-o", f'UserKnownHostsFile="{directory}/{_KNOWN_HOSTS}"'),
+        *("-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=10"),
+        *("-o", "ServerAliveCountMax=6", "-o", "ForwardAgent=no"),
+        *_login_arguments(account, directory),
+    ]
+    text = shlex.join(command).replace("%", "%%")
+    line = f"{text} {_SHARED} -W '[%h]:%p' -- {shlex.quote(bastion.host)} {_STDERR}"
+    return f"-o {shlex.quote(f'ProxyCommand={line}')}"
+
+
+def _password_arguments(account: Account, directory: str) -> list[str]:
+    if account.password is None:
+        return []
+    # Ansible has its ssh ask Ansible for passwords, which knows only the nodes'.
+    no_askpass = ["env", "SSH_ASKPASS_REQUIRE=never"]
+    return [*no_askpass, "sshpass", "-f", f"{directory}/{PASSWORD_FILE}"]
+
+
+def _login_arguments(account: Account, directory: str) -> list[str]:
+    """Options for the request's authentication methods only, as Tacker does it."""
+    if account.password:
+        arguments = ["-o", "NumberOfPasswordPrompts=1"]
+        methods = ["password", "keyboard-interactive"]
+    else:
+        arguments, methods = ["-o", "BatchMode=yes"], []
+    if account.private_key:
+        methods = ["publickey", *methods]
+        path = f"{directory}/{account.private_key.file_name}"
+        arguments += ["-o", "IdentitiesOnly=yes", "-o", f'IdentityFile="{path}"']
+    return [*arguments, "-o", f"PreferredAuthentications={','.join(methods)}"]

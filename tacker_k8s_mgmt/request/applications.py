@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, Strict, model_validator
 
-from tacker_k8s_mgmt.model import urls
-from tacker_k8s_mgmt.request import field_types, option_types
+from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.request import fields
 from tacker_k8s_mgmt.request.cnf_exposure import ServiceExposure
-from tacker_k8s_mgmt.request.key_aliases import Reading, Structure
-from tacker_k8s_mgmt.request.secret_fields import OPEN
+from tacker_k8s_mgmt.request.secrets import OPEN
+from tacker_k8s_mgmt.request.structure import Reading, Structure
 
 ATTRIBUTE = "applications"
 #: A release of Helm has at most 53 characters, and our labels 63 with a prefix.
@@ -60,7 +60,7 @@ def _data_key(value: str) -> str:
 
 
 def _https(value: str) -> str:
-    parts = urls.parts(value)
+    parts = untrusted.url_parts(value)
     # Credentials belong into no URL that is shown.
     if (
         parts.scheme != "https"
@@ -94,11 +94,11 @@ _Limit = Annotated[int, Strict(), Field(ge=1, le=86400)]
 class SourceFile(Structure):
     """A file of an application: in the VNF package, or at a URL."""
 
-    path: field_types.Optional[field_types.PackagePath] = None
+    path: fields.Optional[fields.PackagePath] = None
     """Path in the VNF package."""
-    url: field_types.Optional[Annotated[str, AfterValidator(_https)]] = None
+    url: fields.Optional[Annotated[str, AfterValidator(_https)]] = None
     """An https URL, which a control plane reads. Not beside path."""
-    sha256: field_types.Optional[Annotated[str, AfterValidator(_digest)]] = None
+    sha256: fields.Optional[Annotated[str, AfterValidator(_digest)]] = None
     """SHA-256 of the file at the URL, in hexadecimal digits; needed with url."""
 
     @model_validator(mode="after")
@@ -112,7 +112,7 @@ class SourceFile(Structure):
     @property
     def title(self) -> str:
         """What errors call it."""
-        return self.path or urls.shown(self.url or "")
+        return self.path or untrusted.shown(self.url or "")
 
 
 class ConfigEntry(Structure):
@@ -147,7 +147,7 @@ class Secret(Structure):
 
     name: _ObjectName
     """Name of the Secret."""
-    type: option_types.Text = "Opaque"
+    type: fields.Text = "Opaque"
     """Its type. Default: Opaque."""
     data: tuple[SecretEntry, ...]
     """List of its entries."""
@@ -156,9 +156,9 @@ class Secret(Structure):
 class NodeCount(Structure):
     """How many nodes need a label."""
 
-    label: option_types.Label
+    label: fields.Label
     """The label, key=value."""
-    nodes: field_types.Count = 1
+    nodes: fields.Count = 1
     """How many nodes have it at least. Default: 1."""
 
 
@@ -180,11 +180,11 @@ class Limits(Structure):
 class Probe(Structure):
     """A request over HTTP that tells whether the application works."""
 
-    service: field_types.Name
+    service: fields.Name
     """Name of the Service to ask; through the API server, as kubectl proxy does."""
-    port: field_types.Port
+    port: fields.Port
     """The Service's port."""
-    path: option_types.Text = "/"
+    path: fields.Text = "/"
     """Path and query of the request. Default: /."""
     scheme: Literal["http", "https"] = "http"
     """http or https, whose certificate is not verified. Default: http."""
@@ -195,7 +195,7 @@ class Application(Structure):
 
     name: Annotated[str, _label(LONGEST_NAME)]
     """Name of the application, and of the chart's release."""
-    namespace: field_types.Optional[_Namespace] = None
+    namespace: fields.Optional[_Namespace] = None
     """Its namespace, which is made if need be. Default: its name."""
     chart: SourceFile | None = None
     """A Helm chart: a directory in the package, or an archive (.tgz)."""

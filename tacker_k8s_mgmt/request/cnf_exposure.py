@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ValidationError
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import json_text, networks
+from tacker_k8s_mgmt.model import network_plugins, untrusted
 from tacker_k8s_mgmt.model.exposure import Exposure, shown
 from tacker_k8s_mgmt.model.services import (
     LOAD_BALANCER,
@@ -20,8 +20,8 @@ from tacker_k8s_mgmt.model.services import (
     Service,
     ServicePort,
 )
-from tacker_k8s_mgmt.request import field_types, key_aliases
-from tacker_k8s_mgmt.request.key_aliases import Structure
+from tacker_k8s_mgmt.request import fields, structure
+from tacker_k8s_mgmt.request.structure import Structure
 
 ATTRIBUTE = "k8s_cnf_exposure_param"
 #: The attribute of Tacker's sample driver, which this one replaces.
@@ -39,17 +39,17 @@ def _uuid(value: str) -> str:
         raise ValueError("must be the id of a VNF instance") from None
 
 
-InstanceId = field_types.Optional[Annotated[str, AfterValidator(_uuid)]]
+InstanceId = fields.Optional[Annotated[str, AfterValidator(_uuid)]]
 
 
 class PortExposure(Structure):
     """A port of a Service, and where it is exposed."""
 
-    port: field_types.Port
+    port: fields.Port
     """The Service's port."""
     protocol: Literal["TCP", "UDP"] = "TCP"
     """Its protocol. Default: TCP."""
-    external_port: field_types.Port | None = None
+    external_port: fields.Port | None = None
     """Port on the load balancer. Default: the Service's port where its type is
     LoadBalancer, else its node port."""
 
@@ -57,14 +57,14 @@ class PortExposure(Structure):
 class ServiceExposure(Structure):
     """A Service of the CNF, and how it is exposed."""
 
-    name: field_types.Name
+    name: fields.Name
     """Name of the Service."""
     ports: tuple[PortExposure, ...] = ()
     """List of its ports to expose. Default: all of TCP and UDP."""
-    sources: tuple[field_types.Network, ...] = ()
+    sources: tuple[fields.Network, ...] = ()
     """List of networks whose hosts may connect. Default: the Service's
     loadBalancerSourceRanges, or all hosts."""
-    proxy_protocol: field_types.Flag = False
+    proxy_protocol: fields.Flag = False
     """Send the client's address ahead of each TCP connection, by the PROXY protocol,
     which the pods have to understand. Default: false."""
 
@@ -147,7 +147,7 @@ def _of_service(
     sources = tuple(map(str, wanted.sources)) or service.sources
     for source in sources:
         try:
-            networks.network(source)
+            network_plugins.network(source)
         except ValueError as error:
             problems.append(
                 f"Service {service.name}: {source!r} of its loadBalancerSourceRanges "
@@ -230,14 +230,14 @@ def parse(raw: Any) -> ExposureParams:
     """
     if isinstance(raw, str):
         try:
-            raw = json_text.parse(raw)
+            raw = untrusted.parse_json(raw)
         except ValueError:
             raise errors.ExposureParamError(["is text, but not JSON"]) from None
     if raw is None:
         return ExposureParams()
     if not isinstance(raw, Mapping):
         raise errors.ExposureParamError(["must be a structure with attributes"])
-    reading = key_aliases.read(ExposureParams, raw)
+    reading = structure.read(ExposureParams, raw)
     mistakes: list[str] = []
     params = ExposureParams()
     try:
@@ -270,6 +270,6 @@ def _repeated(params: ExposureParams) -> Iterator[str]:
 
 def given(additional_params: Mapping[str, Any] | None) -> Any:
     """The attribute in either spelling; None if it is not given."""
-    spellings = (ATTRIBUTE, key_aliases.camel(ATTRIBUTE))
+    spellings = (ATTRIBUTE, structure.camel(ATTRIBUTE))
     params = additional_params or {}
     return next((params[name] for name in spellings if name in params), None)

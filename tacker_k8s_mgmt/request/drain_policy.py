@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameter ``drain``: its options, and all that they decide.
 
-:mod:`tacker_k8s_mgmt.remote.kubernetes.drain` carries the attempts out.
+:mod:`tacker_k8s_mgmt.remote.kubernetes.draining` carries the attempts out.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tacker_k8s_mgmt.model.drain import Outcome
-from tacker_k8s_mgmt.model.pods import Pod
-from tacker_k8s_mgmt.request import field_types
-from tacker_k8s_mgmt.request.key_aliases import Structure
+from tacker_k8s_mgmt.model.pods import Outcome, Pod
+from tacker_k8s_mgmt.request import fields
+from tacker_k8s_mgmt.request.structure import Structure
 
 
 @dataclass(frozen=True)
@@ -31,22 +30,22 @@ class Attempt:
 class DrainPolicy(Structure):
     """How pods leave a node before it is taken out of the cluster."""
 
-    timeout: field_types.Seconds = 300
+    timeout: fields.Seconds = 300
     """Seconds that the drain of one node may take. Default: 300."""
-    grace_period: field_types.GracePeriod = -1
+    grace_period: fields.GracePeriod = -1
     """Seconds that each pod gets to end; -1 stands for the pod's own
     terminationGracePeriodSeconds. Default: -1."""
     on_failure: Literal["abort", "force"] = "abort"
     """What to do when pods cannot leave in time, for example because of a
     PodDisruptionBudget: abort stops before a node is removed, force removes the node
     with them. Default: abort."""
-    delete_emptydir_data: field_types.Flag = True
+    delete_emptydir_data: fields.Flag = True
     """Evict pods with emptyDir volumes too, whose data is lost; without it such a pod
     fails the drain, unless on_failure is force. Default: true."""
-    disable_eviction: field_types.Flag = False
+    disable_eviction: fields.Flag = False
     """Delete pods in place of evicting them, which passes over PodDisruptionBudgets.
     Default: false."""
-    parallel: field_types.Count = 5
+    parallel: fields.Count = 5
     """How many nodes are drained at once. Default: 5."""
 
     def movable(self, pods: Iterable[Pod]) -> tuple[Pod, ...]:

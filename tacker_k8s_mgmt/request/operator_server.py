@@ -13,9 +13,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tacker_k8s_mgmt import config
-from tacker_k8s_mgmt.request.bastion import ALL_CONNECTIONS
-from tacker_k8s_mgmt.request.field_types import blank_is_absent
-from tacker_k8s_mgmt.request.key_aliases import Reading
+from tacker_k8s_mgmt.request.accounts import ALL_CONNECTIONS
+from tacker_k8s_mgmt.request.fields import blank_is_absent
+from tacker_k8s_mgmt.request.structure import Reading
 
 ATTRIBUTE = "ansible"
 #: Marks the attribute that a request may leave out where the operator has a server.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Platform profiles: parameters by a name, below those of a request.
+"""Platform profiles: parameters by a name, found and merged below those of a request.
 
-What a profile may have are the parameters that are not of a single cluster, and no
-secret but by reference, since Tacker shows what is kept of it. It is checked by itself,
-completely, and once more as a part of the request.
+A profile may have the parameters that are not of a single cluster, and no secret but by
+reference, since Tacker shows what is stored of it. It is checked by itself, completely,
+and once more as a part of the request.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,27 +14,116 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tacker_k8s_mgmt.request import (
-    field_types,
-    key_aliases,
-    profile_merge,
-    profile_text,
-    secret_fields,
-    secret_references,
-)
-from tacker_k8s_mgmt.request.install_params import InstallParams
-from tacker_k8s_mgmt.request.key_aliases import Reading, Structure
-from tacker_k8s_mgmt.request.profile_values import (
+from tacker_k8s_mgmt.request import fields, profile_document, secrets, structure
+from tacker_k8s_mgmt.request.installation import InstallParams
+from tacker_k8s_mgmt.request.profile_document import (
     IN_PACKAGE,
     NAME,
     SUFFIX,
     Expansion,
+    InvalidProfile,
     Profile,
-    Refused,
     Source,
     from_kept,
 )
-from tacker_k8s_mgmt.request.secret_fields import Place
+from tacker_k8s_mgmt.request.secrets import Place
+from tacker_k8s_mgmt.request.structure import Location, Reading, Structure
+
+_ROLE_KEYS = ("master_node", "worker_node")
+
+
+def _taint_key(taint: Any) -> tuple[str, str]:
+    key, _, effect = str(taint).rpartition(":")
+    return key.partition("=")[0], effect
+
+
+def _item_key(name: str) -> Callable[[Any], Any]:
+    return lambda item: item.get(name) if isinstance(item, Mapping) else item
+
+
+#: The lists that are merged, with the key of an item.
+_KEYS: Mapping[Location, Callable[[Any], Any]] = {
+    **{
+        (role, "node_labels"): (lambda label: str(label).partition("=")[0])
+        for role in _ROLE_KEYS
+    },
+    **{(role, "node_taints"): _taint_key for role in _ROLE_KEYS},
+    ("cluster", "registries"): _item_key("prefix"),
+    ("private_registry_connection_info",): _item_key("server"),
+}
+
+
+def _is_there(model: type[Structure], name: str) -> bool:
+    """Whether a structure has its defaults where a request does not have it."""
+    return structure.attributes(model)[name].info.default is not None
+
+
+class Merge:
+    """Merges a profile's values below those of a request.
+
+    :ivar places: see :class:`.Expansion`, and so is *replaced*.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self.places: dict[Location, Any] = {}
+        self.replaced: dict[Location, Any] = {}
+
+    def structure(
+        self,
+        model: type[Structure],
+        given: Mapping[str, Any],
+        default: Mapping[str, Any],
+        place: Location,
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The merged values of a structure, and what of the profile's holds."""
+        values, applied = dict(given), {}
+        for name, value in default.items():
+            here = (*place, name)
+            own = fields.blank_is_absent(given.get(name))
+            inner = structure.border_names(model)[name]
+            if own is None and self._reading.is_null(here):
+                continue
+            applied[name] = value
+            if own is None and isinstance(value, Mapping) and _is_there(model, name):
+                own = {}
+            if own is None:
+                values[name] = value
+                self.places[here] = value
+            elif isinstance(own, Mapping) and isinstance(value, Mapping):
+                if inner:
+                    merged = self.structure(inner, own, value, here)
+                    values[name], applied[name] = merged
+                else:
+                    values[name] = self._variables(own, value, here)
+            elif here in _KEYS and isinstance(own, list) and isinstance(value, list):
+                values[name] = self._items(own, value, here)
+            elif own != value:
+                self.replaced[here] = value
+        return values, applied
+
+    def _variables(
+        self, own: Mapping[str, Any], value: Mapping[str, Any], here: Location
+    ) -> dict[str, Any]:
+        for name in value:
+            if name not in own:
+                self.places[(*here, name)] = value[name]
+            elif own[name] != value[name]:
+                self.replaced[(*here, name)] = value[name]
+        return {**value, **own}
+
+    def _items(self, own: list[Any], value: list[Any], here: Location) -> list[Any]:
+        key = _KEYS[here]
+        known = {str(key(item)): item for item in own}
+        items = list(own)
+        for item in value:
+            if (same := known.get(str(key(item)))) is None:
+                self.places[(*here, str(len(items)))] = item
+                items.append(item)
+            elif same != item:
+                self.replaced[(*here, str(own.index(same)))] = item
+        return items
+
 
 _BUILT_IN = Path(__file__).parent / "platforms"
 _OF_NODES = ("node_labels", "node_taints", "compute_host_label")
@@ -72,7 +161,7 @@ def parse(text: bytes, name: str, source: str) -> Profile:
     :param source: where the file is, for people.
     :raises Refused: with every problem.
     """
-    value = profile_text.parse(text)
+    value = profile_document.parse(text)
     parameters, needs = value.get("parameters"), value.get("needs", {})
     problems = [
         f"{part[:64]}: is not a part of a profile; it has {', '.join(_PARTS)}"
@@ -89,10 +178,10 @@ def parse(text: bytes, name: str, source: str) -> Profile:
     profile = Profile(name, source, parameters, needs)
     try:
         _read(profile)
-    except Refused as error:
+    except InvalidProfile as error:
         problems += (f"parameters.{problem}" for problem in error.problems)
     if problems:
-        raise Refused(problems)
+        raise InvalidProfile(problems)
     return profile
 
 
@@ -110,7 +199,7 @@ def built_in(name: str) -> Profile:
     :raises Refused: there is none.
     """
     if name not in _built_in():
-        raise Refused([f"there is no profile {name}; {known()}"])
+        raise InvalidProfile([f"there is no profile {name}; {known()}"])
     return _built_in()[name]
 
 
@@ -145,18 +234,20 @@ def chosen(name: str, files: Mapping[str, Callable[[], bytes | None]]) -> Profil
         try:
             if (text := read()) is not None:
                 profiles.append(parse(text, name, place))
-        except Refused as error:
+        except InvalidProfile as error:
             problems += (f"{place}: {problem}" for problem in error.problems)
     if name in _built_in():
         profiles.append(_built_in()[name])
     if problems:
-        raise Refused(problems)
+        raise InvalidProfile(problems)
     if len(profiles) > 1:
         listed = " and ".join(profile.source for profile in profiles)
-        raise Refused([f"there are several profiles {name}: {listed}; rename one"])
+        raise InvalidProfile(
+            [f"there are several profiles {name}: {listed}; rename one"]
+        )
     if not profiles:
         looked = " or ".join(files)
-        raise Refused([f"there is no {looked}, and {known()}"])
+        raise InvalidProfile([f"there is no {looked}, and {known()}"])
     return profiles[0]
 
 
@@ -179,7 +270,7 @@ def lost(name: str) -> Profile:
 
     :raises Refused: always.
     """
-    raise Refused(
+    raise InvalidProfile(
         [
             f"what {name} stood for at instantiation is not in the VNF instance's "
             "metadata any more (k8s_mgmt_profile, in the v2 API profile in k8s_mgmt); "
@@ -208,13 +299,13 @@ def expanded(reading: Reading, find: Source) -> Reading:
     try:
         profile = find(name)
         own = _read(profile)
-    except Refused as error:
+    except InvalidProfile as error:
         shown = reading.dotted("profile")
         problems = [f"{shown}: {problem}" for problem in error.problems]
         return replace(reading, problems=[*reading.problems, *problems])
-    merge = profile_merge.Merge(reading)
+    merge = Merge(reading)
     values, applied = merge.structure(InstallParams, reading.values, own.values, ())
-    kept = secret_references.without_secrets(InstallParams, Reading(applied))
+    kept = secrets.without_secrets(InstallParams, Reading(applied))
     expansion = Expansion(profile, kept, merge.places, merge.replaced)
     return replace(reading, values=values, expansion=expansion)
 
@@ -235,14 +326,14 @@ def _read(profile: Profile) -> Reading:
 
     :raises Refused: with every problem.
     """
-    reading = key_aliases.read(InstallParams, profile.parameters)
+    reading = structure.read(InstallParams, profile.parameters)
     reading.problems += _of_one_cluster(reading)
-    secret_references.read(InstallParams, reading)
+    secrets.read(InstallParams, reading)
     if isinstance(reading.values.get("kubespray_vars", {}), Mapping):
         reading.problems += _literal_secrets(reading)
     problems = [*reading.problems, *_mistakes(reading)]
     if problems:
-        raise Refused(list(dict.fromkeys(problems)))
+        raise InvalidProfile(list(dict.fromkeys(problems)))
     return reading
 
 
@@ -262,21 +353,21 @@ def _literal_secrets(reading: Reading) -> list[str]:
     found: list[str] = []
 
     def look(place: Place, value: Any) -> Any:
-        is_reference = isinstance(value, secret_references.Reference)
-        blank = field_types.blank_is_absent(value) is None
+        is_reference = isinstance(value, secrets.Reference)
+        blank = fields.blank_is_absent(value) is None
         is_open = isinstance(value, str) and place.form.is_open(value)
         if not (is_reference or blank or is_open):
             name = reading.dotted(*place.location)
             found.append(f"{name}: is a secret; give it in the request, or a reference")
         return value
 
-    secret_fields.changed(InstallParams, reading.values, look)
+    secrets.changed(InstallParams, reading.values, look)
     return found
 
 
 def _mistakes(reading: Reading) -> Iterator[str]:
     """What is wrong with a profile's values by themselves."""
-    values = secret_references.resolve(InstallParams, reading, None).values
+    values = secrets.resolve(InstallParams, reading, None).values
     allowed = {name: value for name, value in values.items() if name in ATTRIBUTES}
     for role, rest in _ROLES.items():
         if isinstance(inner := allowed.get(role), Mapping):
@@ -299,7 +390,7 @@ def _problems_of_needs(needs: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_attribute(model: type[Structure], names: list[str]) -> bool:
-    known = key_aliases.border_names(model)
+    known = structure.border_names(model)
     if names[0] not in known:
         return False
     inner = known[names[0]]

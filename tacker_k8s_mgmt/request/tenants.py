@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list ``tenants``: who shares the cluster, and what each one may use."""
+"""The list ``tenants``: who shares the cluster, and what each one may use.
+
+The tenants are checked against each other, and against the cluster's options. These
+checks work on the request as it was read, as those of :mod:`.cross_checks` do.
+"""
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
-from tacker_k8s_mgmt.request import field_types
-from tacker_k8s_mgmt.request.key_aliases import Structure
+from tacker_k8s_mgmt.model import network_plugins
+from tacker_k8s_mgmt.model.network_plugins import Plugin
+from tacker_k8s_mgmt.request import fields
+from tacker_k8s_mgmt.request.structure import Location, Reading, Structure
 
 #: RFC 1123's label, as names of namespaces are; the names that follow need room.
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
@@ -97,7 +104,7 @@ class Storage(Structure):
 
     name: Annotated[str, AfterValidator(_storage_class)]
     """Name of the StorageClass, such as cinder-csi."""
-    size: field_types.Optional[Quantity] = None
+    size: fields.Optional[Quantity] = None
     """Most storage of all claims of this class together, such as 100Gi. Default: no
     limit."""
     volumes: Annotated[int, Strict(), AfterValidator(_volumes)] | None = None
@@ -107,7 +114,7 @@ class Storage(Structure):
 class AllowedPort(Structure):
     """A port that an exception of the isolation opens."""
 
-    port: field_types.Port
+    port: fields.Port
     """Number of the port, of the pods and not of a Service."""
     protocol: Literal["TCP", "UDP", "SCTP"] = "TCP"
     """Its protocol. Default: TCP."""
@@ -120,9 +127,9 @@ class Allowed(Structure):
     """ingress: to the tenant's pods; egress: from them."""
     tenants: tuple[TenantName, ...] = ()
     """List of other tenants with whose pods there may be connections."""
-    namespaces: tuple[field_types.Name, ...] = ()
+    namespaces: tuple[fields.Name, ...] = ()
     """List of namespaces with whose pods there may be connections."""
-    networks: tuple[field_types.Network, ...] = ()
+    networks: tuple[fields.Network, ...] = ()
     """List of networks with whose hosts there may be connections. 0.0.0.0/0 stands for
     all, with most plugins also for the pods of all tenants."""
     ports: tuple[AllowedPort, ...] = ()
@@ -145,7 +152,7 @@ class Tenant(Structure):
 
     name: TenantName
     """Name of the tenant and of its namespace."""
-    vim_name: field_types.OptionalName = None
+    vim_name: fields.OptionalName = None
     """Name of the tenant's VIM. Default: the cluster's vim_name, an underscore and the
     tenant's name."""
     pod_security: Literal["privileged", "baseline", "restricted"] = "baseline"
@@ -157,7 +164,7 @@ class Tenant(Structure):
     """List of StorageClasses with how much of each the tenant may use."""
     limits: Limits | None = None
     """Defaults and bounds of each container's resources. Default: none."""
-    isolated: field_types.Flag = True
+    isolated: fields.Flag = True
     """Whether the tenant's pods can connect with each other and with the cluster's DNS
     only, by NetworkPolicies. Default: true; refused with a network plugin that enforces
     none."""
@@ -166,8 +173,145 @@ class Tenant(Structure):
     rules: tuple[Rule, ...] = ()
     """List of further rights of the tenant in its namespace, for example for custom
     resources. Default: those for the usual kinds of workloads."""
-    keystone_project: field_types.Optional[Annotated[str, AfterValidator(_project)]] = (
-        None
-    )
+    keystone_project: fields.Optional[Annotated[str, AfterValidator(_project)]] = None
     """Id of a Keystone project whose users have the tenant's rights, too, where
     k8s-keystone-auth is the token webhook of cluster.authentication. Default: none."""
+
+
+_TENANTS = "tenants"
+_PLUGIN = ("cluster", "network", "plugin")
+_ADMISSION = ("kubespray_vars", "kube_apiserver_enable_admission_plugins")
+_NO_EXTERNAL_IPS = "DenyServiceExternalIPs"
+_OPEN = "isolated: false gives a tenant without isolation"
+
+
+def problems(reading: Reading) -> Iterator[str]:
+    """Sentences about what contradicts itself, or cannot be with this cluster."""
+    places = _places(reading)
+    names = [reading.get(*place, "name") for place in places]
+    for number, place in enumerate(places):
+        if names[number] is not None and names[number] in names[:number]:
+            yield f"{reading.dotted(*place, 'name')}: the tenant is given twice"
+    yield from _vim_names(reading, places)
+    for place in places:
+        yield from _isolation(reading, place)
+        yield from _exceptions(reading, place, names)
+        if reading.given(*place, "keystone_project") and not reading.get(
+            "cluster", "authentication", "webhook"
+        ):
+            yield (
+                f"{reading.dotted(*place, 'keystone_project')}: needs "
+                "k8s-keystone-auth as cluster.authentication.webhook"
+            )
+
+
+def warnings(reading: Reading) -> Iterator[str]:
+    """Sentences about what is not as safe as it may look."""
+    plugin, chosen = _plugin(reading), reading.get(*_ADMISSION)
+    if chosen is not None and _NO_EXTERNAL_IPS not in str(chosen) and _places(reading):
+        yield (
+            f"{reading.dotted(*_ADMISSION)}: up to Kubernetes 1.29, only the plugin "
+            f"{_NO_EXTERNAL_IPS} keeps Services of tenants from taking over addresses "
+            "by externalIPs (CVE-2020-8554)"
+        )
+    for place in _places(reading):
+        if _is_isolated(reading, place) and plugin and plugin.policies is None:
+            yield (
+                f"{reading.dotted(*place)}: whether NetworkPolicies are enforced, and "
+                f"so the tenant is isolated, depends on what the plugin {plugin.name} "
+                "stands for"
+            )
+        if reading.get(*place, "pod_security") == "privileged":
+            yield (
+                f"{reading.dotted(*place, 'pod_security')}: privileged pods can reach "
+                "everything on their node, also what is of other tenants"
+            )
+
+
+def _places(reading: Reading) -> list[Location]:
+    tenants = reading.get(_TENANTS)
+    if not isinstance(tenants, list):
+        return []
+    return [
+        (_TENANTS, str(number))
+        for number, tenant in enumerate(tenants)
+        if isinstance(tenant, Mapping)
+    ]
+
+
+def _vim_names(reading: Reading, places: list[Location]) -> Iterator[str]:
+    """VIMs of one name, and names that Tacker has no room for."""
+    cluster = reading.get("vim_name")
+    taken = {str(cluster)}
+    for place in places:
+        name, composed = reading.given(*place, "vim_name"), ""
+        own = reading.given(*place, "name")
+        if not name and isinstance(cluster, str) and cluster and isinstance(own, str):
+            name = composed = f"{cluster}_{own}"
+        if not isinstance(name, str):
+            continue
+        attribute = reading.dotted(*place, "vim_name")
+        if name in taken:
+            yield f"{attribute}: another VIM has this name" + (
+                f", {name}, which is the default" if composed else ""
+            )
+        if len(composed) > fields.LONGEST_NAME:
+            yield (
+                f"{attribute}: its default, vim_name with the tenant's name, has "
+                f"{len(composed)} characters, and Tacker has room for "
+                f"{fields.LONGEST_NAME}; give one, or a shorter vim_name"
+            )
+        taken.add(name)
+
+
+def _plugin(reading: Reading) -> Plugin | None:
+    chosen = reading.given(*_PLUGIN) or network_plugins.DEFAULT
+    return network_plugins.PLUGINS.get(chosen) if isinstance(chosen, str) else None
+
+
+def _is_isolated(reading: Reading, place: Location) -> bool:
+    return reading.get(*place, "isolated") is not False
+
+
+def _isolation(reading: Reading, place: Location) -> Iterator[str]:
+    plugin, name = _plugin(reading), reading.dotted(*place, "isolated")
+    if not _is_isolated(reading, place):
+        if reading.get(*place, "allowed"):
+            allowed = reading.dotted(*place, "allowed")
+            yield f"{allowed}: is for a tenant that is isolated"
+    elif plugin and plugin.policies is False:
+        yield (
+            f"{name}: the network plugin {plugin.name} enforces no NetworkPolicies, so "
+            f"its pods would not be isolated. Choose another plugin, such as calico; "
+            f"{_OPEN}"
+        )
+    elif (
+        plugin
+        and plugin.policy_variable
+        and reading.get("kubespray_vars", plugin.policy_variable) is False
+    ):
+        yield (
+            f"{name}: kubespray_vars.{plugin.policy_variable} keeps {plugin.name} from "
+            f"enforcing NetworkPolicies; {_OPEN}"
+        )
+
+
+def _exceptions(reading: Reading, place: Location, names: list[Any]) -> Iterator[str]:
+    allowed = reading.get(*place, "allowed")
+    for number, one in enumerate(allowed if isinstance(allowed, list) else ()):
+        here = (*place, "allowed", str(number))
+        others = one.get("tenants") if isinstance(one, Mapping) else None
+        for other in others if isinstance(others, list) else ():
+            if other not in names:
+                shown = reading.dotted(*here, "tenants")
+                # A name is repeated; anything else may be a misplaced secret.
+                is_name = isinstance(other, str) and NAME.fullmatch(other)
+                named = f" as {other}" if is_name else ""
+                yield f"{shown}: there is no such tenant{named}"
+        if isinstance(one, Mapping) and not any(
+            one.get(peers) for peers in ("tenants", "namespaces", "networks")
+        ):
+            yield (
+                f"{reading.dotted(*here)}: name tenants, namespaces or networks; the "
+                "network 0.0.0.0/0 stands for all"
+            )

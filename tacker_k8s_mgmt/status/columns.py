@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from posixpath import basename
 
 from tacker_k8s_mgmt.model import node_marks
-from tacker_k8s_mgmt.model.cluster import NodeObject, unfinished
 from tacker_k8s_mgmt.model.load_balancer import Server
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Node, Role, same_server
-from tacker_k8s_mgmt.request.models import LoadBalancer
-from tacker_k8s_mgmt.status.facts import Answers, Cell, Count, Finding
-from tacker_k8s_mgmt.status.heal_commands import Heal
+from tacker_k8s_mgmt.model.vim import NodeObject, unfinished
+from tacker_k8s_mgmt.request.installation import LoadBalancer
+from tacker_k8s_mgmt.status.facts import Answers, Cell, Count, Finding, Heal
 
 UNKNOWN = Cell("?")
 ABSENT = Cell("-")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tacker_k8s_mgmt.model import node_marks
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Node
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.status.facts import Source
 from tacker_k8s_mgmt.topology.node_settings import Settings
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.request.tenants import Tenant
 from tacker_k8s_mgmt.status.columns import ABSENT, BLANK, UNKNOWN, differs
 from tacker_k8s_mgmt.status.facts import Answers, Cell, Finding, Row, Source, Vim

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tacker_k8s_mgmt.model import networks
+from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.nodes import one_spelling
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import FLOATING_IP, PORT, StackResource
 
 _RESOURCE_GROUP = "OS::Heat::ResourceGroup"
@@ -45,7 +45,7 @@ class Attachment:
 
 def _is_address(text: str) -> bool:
     try:
-        networks.address(text)
+        network_plugins.address(text)
     except ValueError:
         return False
     return True

@@ -1,25 +1,140 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cluster's VMs in a Heat stack.
+"""The cluster's VMs in a Heat stack: how the parameters select them, and checks.
 
 The parameters name Heat resources: a group of VMs (``aspect_id``) and the ports or
 floating IPs of a VM (``*_cp_name``). The members of a group are stacks nested in it, at
 any depth. So a VM of a role is a stack, nested or the top one, with resources of both
-names.
+names. No VM may have two roles, or an address of pods or services.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tacker_k8s_mgmt.errors import DiscoveryError
-from tacker_k8s_mgmt.model import networks
+from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.nodes import Machine, Role, of_role
-from tacker_k8s_mgmt.request.option_types import LABEL_VALUE
-from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.topology import scaling_groups, vm_checks
+from tacker_k8s_mgmt.request.fields import LABEL_VALUE
+from tacker_k8s_mgmt.request.installation import (
+    SPECIFIED_BALANCER,
+    LoadBalancer,
+    NodeGroup,
+)
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.topology import scaling_groups
 from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY, Group, Member
-from tacker_k8s_mgmt.topology.vm_selectors import VmSelector, as_named, vm_selectors
+
+
+@dataclass(frozen=True)
+class VmSelector:
+    """The VMs of one role, or of one scaling aspect of it.
+
+    :param attribute: the structure of the request that selects them.
+    :param ssh_cp: the resource with the address for SSH.
+    :param nic_cp: the resource with the address in the cluster.
+    :param family: ``ipv4`` or ``ipv6``, of the address in the cluster.
+    :param aspect_id: the group of the VMs; None to search the whole stack.
+    :param own_labels: whether the aspect has labels of its own; its group must exist.
+    :param besides: groups of other aspects, whose VMs are excluded.
+    :param compute_host: whether the compute host of the VMs is needed.
+    """
+
+    role: Role
+    attribute: str
+    ssh_cp: str
+    nic_cp: str
+    family: str
+    aspect_id: str | None = None
+    own_labels: bool = False
+    besides: frozenset[str] = frozenset()
+    compute_host: bool = False
+
+
+def as_named(params: InstallParams, names: Container[str]) -> InstallParams:
+    """The parameters with the load balancer's port by the name that the stack has.
+
+    :param names: of the resources in the stack.
+    """
+    balancer, (specified, port) = params.load_balancer, SPECIFIED_BALANCER
+    if balancer is None or specified in names or port not in names:
+        return params
+    names_of = {"ssh_cp": balancer.ssh_cp, "nic_cp": balancer.nic_cp}
+    update = {key: port for key, name in names_of.items() if name == specified}
+    balancer = balancer.model_copy(update=update)
+    return params.model_copy(update={"load_balancer": balancer})
+
+
+def vm_selectors(params: InstallParams) -> Iterator[VmSelector]:
+    """The selectors of control planes, workers and load balancer."""
+    yield _selector(Role.CONTROL_PLANE, "master_node", params.control_plane, params)
+    yield from _workers(params)
+    if params.load_balancer:
+        group = params.load_balancer
+        yield _selector(Role.LOAD_BALANCER, "external_lb_param", group, params)
+
+
+def _selector(
+    role: Role, attribute: str, group: NodeGroup | LoadBalancer, params: InstallParams
+) -> VmSelector:
+    nodes = group if isinstance(group, NodeGroup) else None
+    return VmSelector(
+        role=role,
+        attribute=attribute,
+        ssh_cp=group.ssh_cp,
+        nic_cp=group.nic_cp or group.ssh_cp,
+        family=params.address_family,
+        aspect_id=nodes.aspect_id if nodes else None,
+        compute_host=bool(nodes and nodes.compute_host_label),
+    )
+
+
+def _workers(params: InstallParams) -> Iterator[VmSelector]:
+    group = params.workers
+    selector = _selector(Role.WORKER, "worker_node", group, params)
+    own = frozenset(aspect.aspect_id for aspect in group.aspects)
+    if not own or (group.aspect_id and group.aspect_id not in own):
+        yield replace(selector, besides=own)
+    for number, aspect in enumerate(group.aspects):
+        ssh_cp = aspect.ssh_cp or group.ssh_cp
+        yield replace(
+            selector,
+            attribute=f"worker_node.aspects.{number}",
+            ssh_cp=ssh_cp,
+            nic_cp=aspect.nic_cp or group.nic_cp or ssh_cp,
+            aspect_id=aspect.aspect_id,
+            own_labels=True,
+        )
+
+
+def roles(machines: Sequence[Machine]) -> Iterator[str]:
+    """A sentence for each VM with two roles."""
+    for server_id, times in Counter(m.server_id for m in machines).items():
+        if times > 1:
+            yield f"the VM {server_id} was found for {times} roles; name its ports once"
+
+
+def address_problem(server_id: str, address: str, params: InstallParams) -> str:
+    """Why a VM cannot have an address: pods or services have it; "" if it can."""
+    family = params.address_family
+    for attribute, network in (
+        (
+            "pod_cidr",
+            params.pod_cidr or network_plugins.network(network_plugins.PODS[family]),
+        ),
+        (
+            "cluster_cidr",
+            params.service_cidr
+            or network_plugins.network(network_plugins.SERVICES[family]),
+        ),
+    ):
+        if network_plugins.address(address) in network:
+            return (
+                f"master_node.{attribute}: the VM {server_id} has the address "
+                f"{address}, which is in {network}"
+            )
+    return ""
+
 
 PORT = "OS::Neutron::Port"
 FLOATING_IP = "OS::Neutron::FloatingIP"
@@ -154,7 +269,7 @@ def find_machines(
     for selector in vm_selectors(params):
         search.find(selector)
     machines = search.machines
-    search.refuse(vm_checks.roles(machines))
+    search.refuse(roles(machines))
     problems = tuple(dict.fromkeys(search.problems))
     if search.is_refused:
         raise DiscoveryError(stack_id, problems)
@@ -488,7 +603,7 @@ def _machine(
             f"{attribute}: {nic.name} has no {family} address{other}; "
             f"address_family is {family}"
         )
-    misplaced = [vm_checks.misplaced(server_id, a, params) for a in inner[family]]
+    misplaced = [address_problem(server_id, a, params) for a in inner[family]]
     if all(misplaced):
         raise _Mismatch(misplaced[0])
     addresses = [
@@ -532,9 +647,11 @@ def _server_id(attribute: str, port: StackResource) -> str:
     return server_id
 
 
-def _address(attribute: str, point: StackResource, value: Any) -> networks.Address:
+def _address(
+    attribute: str, point: StackResource, value: Any
+) -> network_plugins.Address:
     try:
-        return networks.address(value)
+        return network_plugins.address(value)
     except ValueError:
         text = f"{attribute}: Heat has an address of {point.name} that is not one"
         raise _Mismatch(text) from None

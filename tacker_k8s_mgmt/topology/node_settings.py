@@ -10,8 +10,8 @@ from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.model.node_settings import NodeSettings, Scope, Setting
 from tacker_k8s_mgmt.model.nodes import Node, Role
-from tacker_k8s_mgmt.request.models import NodeGroup
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.installation import NodeGroup
+from tacker_k8s_mgmt.request.reader import InstallParams
 
 
 class SettingsError(errors.ProblemList):

@@ -55,7 +55,7 @@ def render(events: Sequence[dict[str, Any]]) -> str:
         loader=jinja2.ChoiceLoader(
             [
                 jinja2.PackageLoader("tests.chaos", ""),
-                jinja2.PackageLoader("tacker_k8s_mgmt.cli.render", ""),
+                jinja2.PackageLoader("tacker_k8s_mgmt.tools.render", ""),
             ]
         ),
         autoescape=True,

@@ -30,8 +30,8 @@ def tacker_tables():
 @pytest.fixture(scope="session")
 def v2_package(tmp_path_factory):
     """The v2 API's package of the flavour ``simple``."""
-    from tacker_k8s_mgmt.csar.api import V2
-    from tacker_k8s_mgmt.csar.build import build
+    from tacker_k8s_mgmt.tools.csar.build import build
+    from tacker_k8s_mgmt.tools.csar.tacker_api import V2
 
     path = tmp_path_factory.mktemp("packages") / "simple.zip"
     return build("simple", path, api=V2).path
@@ -57,7 +57,7 @@ python_for_user_data = _python_with(
     "tacker.sol_refactored.infra_drivers.openstack.userdata_default"
 )
 python_for_commands = _python_with(
-    "tacker_k8s_mgmt.cli", "tacker_k8s_mgmt.hooks.lookup"
+    "tacker_k8s_mgmt.tools.cli", "tacker_k8s_mgmt.hooks.instances"
 )
 
 

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from keystoneauth1 import session
 from keystoneauth1.identity import v3
 
-from tacker_k8s_mgmt.request.secret_references import Reference
+from tacker_k8s_mgmt.request.secrets import Reference
 
 TEXT_ID = "11111111-1111-1111-1111-111111111111"
 BYTES_ID = "22222222-2222-2222-2222-222222222222"

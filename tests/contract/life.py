@@ -21,12 +21,14 @@ from oslo_config import cfg
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks.v1 import context, driver, metadata_patch, openstack, vim
+from tacker_k8s_mgmt.hooks.v1 import driver, stack, vim_registry
+from tacker_k8s_mgmt.hooks.v1 import driver as metadata_patch
+from tacker_k8s_mgmt.hooks.v1 import hook as context
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.remote.ssh import login, session
-from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
-from tacker_k8s_mgmt.remote.ssh.logins import Logins
+from tacker_k8s_mgmt.remote.ssh.login import Logins
+from tacker_k8s_mgmt.remote.ssh.session import Endpoint
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.requests import additional_params
@@ -238,9 +240,9 @@ def main():
     # Tacker's database has the request.
     vars(metadata_patch).update(read=lambda hook: SETTINGS)
     nothing = types.SimpleNamespace(find_stack=lambda name: None)
-    vars(openstack).update(heat_of=lambda context, vnf_instance: nothing)
+    vars(stack).update(heat_of=lambda context, vnf_instance: nothing)
     Logins.endpoint = endpoint
-    vars(vim).update(
+    vars(vim_registry).update(
         VimRegistry=lambda context, vnf_instance: WORLDS[vnf_instance.id].vims,
         _plugin=lambda: types.SimpleNamespace(get_vims=lambda context: []),
     )

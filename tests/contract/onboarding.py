@@ -12,7 +12,7 @@ from tacker.common import utils
 from tacker.vnflcm import vnflcm_driver
 from tacker.vnfm.infra_drivers.openstack import openstack
 
-from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.tools.csar import parts
 
 PACKAGE = "9c9c9c9c-0000-4000-8000-000000000001"
 VNF = "9c9c9c9c-0000-4000-8000-000000000002"
@@ -65,6 +65,6 @@ def instantiate(tacker, monkeypatch, body, **vnf):
 def hashing_driver():
     """Tacker's driver of operations with our management driver's hash."""
     driver = object.__new__(vnflcm_driver.VnfLcmDriver)
-    installed = Path(sources.__file__).parents[1] / "kubespray_mgmt.py"
-    driver._mgmt_driver_hash = {sources.DRIVER: driver._get_file_hash(installed)}
+    installed = Path(parts.__file__).parents[1] / "kubespray_mgmt.py"
+    driver._mgmt_driver_hash = {parts.DRIVER: driver._get_file_hash(installed)}
     return driver

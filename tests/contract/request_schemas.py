@@ -14,7 +14,7 @@ from tacker.api.schemas import vnf_lcm
 from tacker.api.validation import parameter_types
 from tacker.sol_refactored.api.schemas import vnflcm_v2
 
-from tacker_k8s_mgmt.csar import request_schemas as ours
+from tacker_k8s_mgmt.tools.csar import body as ours
 
 DATA = Path(ours.__file__).with_suffix(".json")
 SCHEMAS: dict[str, dict[str, Any]] = {

@@ -21,11 +21,11 @@ from tacker.db.migration.models import head  # noqa: F401
 from tacker.db.nfvo import nfvo_db
 from tacker.sol_refactored import objects as v2_objects
 
-from tacker_k8s_mgmt.hooks.v1 import vim
+from tacker_k8s_mgmt.hooks.v1 import vim_registry
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
-from tacker_k8s_mgmt.hooks.v2.vim import Connections
-from tacker_k8s_mgmt.lifecycle.ports import VimSpec
-from tacker_k8s_mgmt.request import params as parameters
+from tacker_k8s_mgmt.hooks.v2.connections import Connections
+from tacker_k8s_mgmt.operations.ports import VimSpec
+from tacker_k8s_mgmt.request import reader as parameters
 
 Params = dict[str, Any] | None
 _ATTRIBUTE = "k8s_cluster_installation_param"
@@ -193,7 +193,7 @@ def _vims(context: Any, params: Params) -> dict[str, str]:
         )
     context.session.commit()
     one = objects.VnfInstance.get_by_id(context, first)
-    one.vnf_metadata = {vim.METADATA_KEY: vim_id}
+    one.vnf_metadata = {vim_registry.METADATA_KEY: vim_id}
     one.instantiated_vnf_info.vnfc_resource_info = [
         objects.VnfcResourceInfo(
             id=str(uuid.uuid4()),

@@ -18,11 +18,11 @@ from tacker import manager, objects
 from tacker.db.vnfm import vnfm_db
 from tacker.objects import fields
 
-from tacker_k8s_mgmt.hooks.v1 import checkpoint
+from tacker_k8s_mgmt.hooks.v1.instance import END_POINT, STACK_POINT, START_POINT, save
 
 objects.register_all()
 
-POINTS = (checkpoint.START_POINT, checkpoint.STACK_POINT, checkpoint.END_POINT)
+POINTS = (START_POINT, STACK_POINT, END_POINT)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_retry_will_go_on_from_the_point_that_was_saved(context, wanted):
     one = Instance()
     under_way = operation(context, one, fields.LcmOccsOperationState.PROCESSING)
     operation(context, one, fields.LcmOccsOperationState.COMPLETED)
-    assert checkpoint.save(context, one, wanted) == under_way
+    assert save(context, one, wanted) == under_way
     assert point(context, under_way) == wanted
     assert one.saved == 0
 
@@ -85,15 +85,15 @@ def test_retry_will_go_on_from_the_point_that_was_saved(context, wanted):
 @pytest.mark.parametrize("state", ["FAILED_TEMP", "ROLLING_BACK"])
 def test_operations_that_tacker_may_go_on_with_stay(context, state):
     one = Instance()
-    failed = operation(context, one, state, error_point=checkpoint.END_POINT)
-    found = checkpoint.save(context, one, checkpoint.START_POINT)
-    assert point(context, failed) == checkpoint.END_POINT
+    failed = operation(context, one, state, error_point=END_POINT)
+    found = save(context, one, START_POINT)
+    assert point(context, failed) == END_POINT
     assert found == (failed if state == "ROLLING_BACK" else "")
 
 
 def test_operations_of_other_instances_stay(context):
     other = operation(context, Instance(), fields.LcmOccsOperationState.PROCESSING)
-    checkpoint.save(context, Instance(), checkpoint.END_POINT)
+    save(context, Instance(), END_POINT)
     assert point(context, other) == fields.ErrorPoint.INITIAL
 
 
@@ -102,9 +102,9 @@ def test_heal_replaces_vms_whichever_operation_tacker_takes_for_it(context, stat
     """It asks for any one: ``OpenStack.heal_vnf``, ``_resource_mark_unhealthy``."""
     one = Instance()
     for _ in range(4):
-        operation(context, one, state, error_point=checkpoint.END_POINT)
+        operation(context, one, state, error_point=END_POINT)
     operation(context, one, fields.LcmOccsOperationState.PROCESSING)
-    checkpoint.save(context, one, checkpoint.START_POINT)
+    save(context, one, START_POINT)
     taken = objects.VnfLcmOpOcc.get_by_vnf_instance_id(context, one.id)
     assert taken.error_point <= fields.ErrorPoint.PRE_VIM_CONTROL
 
@@ -118,11 +118,11 @@ def test_instance_and_scaling_groups_are_saved_first(context, plugin):
     # Of this type is what Tacker's driver for Heat makes.
     vnf = {"id": one.id, "attributes": {"scale_group": b"{}", "stack_param": "{}"}}
     for _ in range(2):
-        checkpoint.save(context, one, checkpoint.END_POINT, vnf)
+        save(context, one, END_POINT, vnf)
     found = context.session.query(vnfm_db.VNFAttribute).filter_by(vnf_id=one.id)
     assert sorted(attribute.key for attribute in found) == sorted(vnf["attributes"])
     assert one.saved == 2
-    assert point(context, under_way) == checkpoint.END_POINT
+    assert point(context, under_way) == END_POINT
 
 
 def test_what_cannot_be_saved_does_not_fail_the_operation(context, caplog):
@@ -133,9 +133,7 @@ def test_what_cannot_be_saved_does_not_fail_the_operation(context, caplog):
         raise RuntimeError("INSERT ... [parameters: ('pa55-word',)]")
 
     one.save = refuse
-    checkpoint.save(
-        context, one, checkpoint.END_POINT, {"id": one.id, "attributes": {}}
-    )
+    save(context, one, END_POINT, {"id": one.id, "attributes": {}})
     assert point(context, under_way) == fields.ErrorPoint.INITIAL
     assert "could not be stored (RuntimeError)" in caplog.text
     assert "pa55-word" not in caplog.text
@@ -172,7 +170,7 @@ def test_secrets_that_an_error_quotes_are_not_logged(
     else:
         monkeypatch.setattr(objects.VnfLcmOpOccList, "get_by_filters", refuse)
     vnf = {"id": one.id, "attributes": {"stack_param": "{}"}}
-    checkpoint.save(context, one, checkpoint.END_POINT, vnf)
+    save(context, one, END_POINT, vnf)
     text = conductors_log.getvalue()
     assert f"VNF instance {one.id}: " in text
     assert "could not be stored (RuntimeError)" in text

@@ -28,23 +28,23 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 import tacker_k8s_mgmt.cnf_exposure_mgmt
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import lookup
-from tacker_k8s_mgmt.hooks.cnf import advice, clusters, driver, manifests
+from tacker_k8s_mgmt.hooks import instances as lookup
+from tacker_k8s_mgmt.hooks.cnf import driver, manifests
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE
 from tacker_k8s_mgmt.hooks.cnf.v2 import V2Call
-from tacker_k8s_mgmt.hooks.v1 import database, openstack, vim, vim_login
-from tacker_k8s_mgmt.hooks.v1.context import V1Hook
-from tacker_k8s_mgmt.hooks.v2 import identities
+from tacker_k8s_mgmt.hooks.v1 import database, stack, vim_registry
+from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
+from tacker_k8s_mgmt.hooks.v2 import connections
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
-from tacker_k8s_mgmt.hooks.v2.context import V2Hook
-from tacker_k8s_mgmt.hooks.v2.request import Call, cluster_vim_id
-from tacker_k8s_mgmt.lifecycle.expose import (
+from tacker_k8s_mgmt.hooks.v2.call import Call, cluster_vim_id
+from tacker_k8s_mgmt.hooks.v2.hook import V2Hook
+from tacker_k8s_mgmt.model.vim import ClusterAccess, ClusterIdentity
+from tacker_k8s_mgmt.operations.expose import (
     CheckExposure,
     CheckModified,
     Expose,
     Unexpose,
 )
-from tacker_k8s_mgmt.model.cluster import ClusterAccess, ClusterIdentity
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract import tacker_configuration
@@ -103,7 +103,7 @@ def registered(monkeypatch):
     """The clusters that Tacker knows: ids and endpoints of each API."""
 
     def put(v1=(), v2=()):
-        monkeypatch.setattr(vim, "registered", lambda context: iter(v1))
+        monkeypatch.setattr(vim_registry, "registered", lambda context: iter(v1))
         monkeypatch.setattr(v2_lookup, "registered", lambda context: iter(v2))
         known = {vnf_id: ClusterIdentity(url, "CA") for vnf_id, url in v2}
         monkeypatch.setattr(v2_lookup, "recorded", known.get)
@@ -115,8 +115,8 @@ def registered(monkeypatch):
 class TestCluster:
     def test_of_either_api_is_found_by_its_endpoint(self, registered):
         registered(v1=[(ONE, ENDPOINT)], v2=[(TWO, "https://lb/")])
-        assert clusters.at(ENDPOINT) == ONE
-        assert clusters.at("https://LB:443") == TWO
+        assert driver.at(ENDPOINT) == ONE
+        assert driver.at("https://LB:443") == TWO
 
     @pytest.mark.parametrize(
         "written",
@@ -124,23 +124,23 @@ class TestCluster:
     )
     def test_is_found_by_every_spelling_of_its_endpoint(self, registered, written):
         registered(v1=[(ONE, "https://[2001:db8::9]:6443")])
-        assert clusters.at(written) == ONE
+        assert driver.at(written) == ONE
 
     def test_of_another_endpoint_is_refused_even_if_it_is_named(self, registered):
         registered(v1=[(ONE, ENDPOINT), (TWO, "https://203.0.113.8:6443")])
-        with pytest.raises(clusters.NoCluster) as caught:
-            clusters.at(ENDPOINT, TWO)
+        with pytest.raises(driver.NoCluster) as caught:
+            driver.at(ENDPOINT, TWO)
         assert f"as VNF instance {TWO}: it is that of VNF instance {ONE}" in str(
             caught.value
         )
-        with pytest.raises(clusters.NoCluster, match="is no cluster that this driver"):
-            clusters.at("https://203.0.113.7:6443")
+        with pytest.raises(driver.NoCluster, match="is no cluster that this driver"):
+            driver.at("https://203.0.113.7:6443")
 
     def test_of_several_one_has_to_be_named(self, registered):
         registered(v1=[(ONE, ENDPOINT)], v2=[(TWO, ENDPOINT)])
         with pytest.raises(errors.TackerError, match="cluster_vnf_instance_id"):
-            clusters.at(ENDPOINT)
-        assert clusters.at(ENDPOINT, TWO) == TWO
+            driver.at(ENDPOINT)
+        assert driver.at(ENDPOINT, TWO) == TWO
 
     def test_of_several_the_one_that_accepts_the_login_is_meant(self, registered):
         registered(v1=[(ONE, ENDPOINT)], v2=[(TWO, ENDPOINT)])
@@ -151,13 +151,13 @@ class TestCluster:
             if vnf_id != TWO:
                 raise api_login.LoginNotAccepted(endpoint=ENDPOINT, what="")
 
-        assert clusters.at(ENDPOINT, check=check) == TWO
+        assert driver.at(ENDPOINT, check=check) == TWO
         assert asked == [(ONE, True), (TWO, False)]
         with pytest.raises(api_login.LoginNotAccepted):
-            clusters.at(ENDPOINT, ONE, check)
+            driver.at(ENDPOINT, ONE, check)
         registered(v1=[(ONE, ENDPOINT)])
         with pytest.raises(api_login.LoginNotAccepted):
-            clusters.at(ENDPOINT, check=check)
+            driver.at(ENDPOINT, check=check)
 
     @pytest.mark.parametrize(
         "failure", [errors.RemoteError, errors.VimError, errors.TackerError]
@@ -169,7 +169,7 @@ class TestCluster:
             if vnf_id == ONE:
                 raise failure(detail="no answer")
 
-        assert clusters.at(ENDPOINT, check=check) == TWO
+        assert driver.at(ENDPOINT, check=check) == TWO
 
     def test_a_transaction_of_tackers_is_not_open_during_work(self, monkeypatch):
         done: list[str] = []
@@ -182,7 +182,7 @@ class TestCluster:
         monkeypatch.setattr(
             database, "release", lambda context: done.append("released")
         )
-        clusters.work(ONE, "a hook", mock.Mock(), mock.Mock())
+        driver.work(ONE, "a hook", mock.Mock(), mock.Mock())
         assert done == ["released", "site", "run"]
 
     def test_registry_is_not_believed_without_the_instance(self, monkeypatch):
@@ -202,15 +202,17 @@ class TestCluster:
             entry("ours", description=f"A cluster of mine, as VNF instance {ONE}"),
         ]
         plugin = types.SimpleNamespace(get_vims=lambda context: vims)
-        monkeypatch.setattr(vim, "_plugin", lambda: plugin)
+        monkeypatch.setattr(vim_registry, "_plugin", lambda: plugin)
 
         def by_id(context, vnf_id):
             if vnf_id != ONE:
                 raise exceptions.VnfInstanceNotFound(id=vnf_id)
-            return types.SimpleNamespace(vnf_metadata={vim.METADATA_KEY: "ours"})
+            return types.SimpleNamespace(
+                vnf_metadata={vim_registry.METADATA_KEY: "ours"}
+            )
 
         monkeypatch.setattr(objects.VnfInstance, "get_by_id", by_id)
-        assert list(vim.registered(CONTEXT)) == [(ONE, ENDPOINT)]
+        assert list(vim_registry.registered(CONTEXT)) == [(ONE, ENDPOINT)]
 
 
 def test_clusters_of_both_apis_are_found_in_tackers_database(tmp_path):
@@ -234,8 +236,8 @@ def done(monkeypatch, registered):
         assert followed_by == (pair if checks else "")
         found.append((cluster, name, operation.func, operation.keywords))
 
-    monkeypatch.setattr(clusters, "work", work)
-    monkeypatch.setattr(clusters, "check_login", lambda *_, **__: None)
+    monkeypatch.setattr(driver, "work", work)
+    monkeypatch.setattr(driver, "check_login", lambda *_, **__: None)
     return found
 
 
@@ -249,7 +251,7 @@ def v1(monkeypatch, tmp_path, done):
         vnflcm_utils, "_get_vnf_package_path", lambda context, vnfd: str(tmp_path)
     )
     access = {"access_info": {"auth_url": ENDPOINT}}
-    monkeypatch.setattr(openstack, "find_vim", lambda context, infos: access)
+    monkeypatch.setattr(stack, "find_vim", lambda context, infos: access)
     monkeypatch.setattr(V1Hook, "begin", lambda hook: None)
     rows = [("v1,Service", "web"), ("apps/v1,Deployment", "pods")]
     listed = [types.SimpleNamespace(resource_type=t, resource_name=n) for t, n in rows]
@@ -290,7 +292,9 @@ class TestEntriesOfUsers:
     @pytest.fixture
     def instances(self, monkeypatch, tmp_path):
         """What Tacker's database has of VNF instances."""
-        monkeypatch.setattr(vim, "registered", lambda context: iter([(ONE, ENDPOINT)]))
+        monkeypatch.setattr(
+            vim_registry, "registered", lambda context: iter([(ONE, ENDPOINT)])
+        )
         monkeypatch.setattr(v2_lookup, "_state_path", lambda: str(tmp_path))
         found = []
         types_of = [types.SimpleNamespace(id=TWO, to_dict=lambda: found[0])]
@@ -324,19 +328,19 @@ class TestEntriesOfUsers:
         patch = {"vimConnectionInfo": {"x": entry}}
         jsonschema.validate(patch, vnflcm_v2.VnfInfoModificationRequest_V200)
         instances(entry)
-        assert clusters.at(ENDPOINT) == ONE
-        with pytest.raises(clusters.NoCluster):
-            clusters.at(ENDPOINT, TWO)
+        assert driver.at(ENDPOINT) == ONE
+        with pytest.raises(driver.NoCluster):
+            driver.at(ENDPOINT, TWO)
 
     def test_do_not_move_a_cluster_that_is_recorded(self, instances, tmp_path):
         known = ClusterIdentity("https://two.example:6443", "CA", "uid")
-        identities.write(str(tmp_path), TWO, known)
+        connections.write(str(tmp_path), TWO, known)
         entry = {"vimId": cluster_vim_id(TWO), "interfaceInfo": {"endpoint": ENDPOINT}}
         instances(entry)
-        assert clusters.at(ENDPOINT) == ONE
-        assert clusters.at("https://two.example:6443") == TWO
-        with pytest.raises(clusters.NoCluster):
-            clusters.at(ENDPOINT, TWO)
+        assert driver.at(ENDPOINT) == ONE
+        assert driver.at("https://two.example:6443") == TWO
+        with pytest.raises(driver.NoCluster):
+            driver.at(ENDPOINT, TWO)
 
     def test_that_lead_to_a_cluster_are_recorded_at_the_first_use(
         self, instances, monkeypatch, tmp_path
@@ -351,31 +355,31 @@ class TestEntriesOfUsers:
 
         monkeypatch.setattr(api_login, "identify", identify)
         instances({"vimId": cluster_vim_id(TWO), "interfaceInfo": {"endpoint": url}})
-        assert clusters.at(url) == TWO
-        assert clusters.at(url) == TWO
+        assert driver.at(url) == TWO
+        assert driver.at(url) == TWO
         assert len(seen) == 1
-        assert identities.read(str(tmp_path), TWO) == known
+        assert connections.read(str(tmp_path), TWO) == known
 
     def test_that_another_conductor_has_registered_are_recorded_again(
         self, instances, monkeypatch, tmp_path
     ):
         url = "https://moved.example:6443"
-        identities.write(str(tmp_path), TWO, ClusterIdentity("https://old", "CA", "u"))
+        connections.write(str(tmp_path), TWO, ClusterIdentity("https://old", "CA", "u"))
         interface = {"endpoint": url, "ssl_ca_cert": "NEW"}
         instances({"vimId": cluster_vim_id(TWO), "interfaceInfo": interface})
         monkeypatch.setattr(api_login, "identify", lambda entry: None)
-        with pytest.raises(clusters.NoCluster):
-            clusters.at(url)
+        with pytest.raises(driver.NoCluster):
+            driver.at(url)
         moved = ClusterIdentity(url, "NEW", "u")
         monkeypatch.setattr(api_login, "identify", lambda entry: moved)
-        assert clusters.at(url) == TWO
-        assert identities.read(str(tmp_path), TWO) == moved
+        assert driver.at(url) == TWO
+        assert connections.read(str(tmp_path), TWO) == moved
 
     def test_do_not_hide_another_cluster_with_an_error(
         self, instances, registered, monkeypatch
     ):
         """As one with a certificate that is none, beside one of an earlier release."""
-        monkeypatch.setattr(vim, "registered", lambda context: iter(()))
+        monkeypatch.setattr(vim_registry, "registered", lambda context: iter(()))
         listed = [(ONE, ENDPOINT), (TWO, ENDPOINT)]
         monkeypatch.setattr(v2_lookup, "registered", lambda context: iter(listed))
         known = ClusterIdentity(ENDPOINT, "CA", "uid")
@@ -386,16 +390,16 @@ class TestEntriesOfUsers:
             return known
 
         monkeypatch.setattr(v2_lookup, "identity", identity)
-        assert clusters.at(ENDPOINT) == ONE
+        assert driver.at(ENDPOINT) == ONE
         known = None
         with pytest.raises(errors.RemoteError, match="silent"):
-            clusters.at(ENDPOINT)
+            driver.at(ENDPOINT)
 
     def test_do_not_hide_a_record_while_the_cluster_is_silent(
         self, instances, monkeypatch, tmp_path
     ):
         known = ClusterIdentity("https://two.example:6443", "CA", "uid")
-        identities.write(str(tmp_path), TWO, known)
+        connections.write(str(tmp_path), TWO, known)
         instances({"vimId": cluster_vim_id(TWO), "interfaceInfo": {"endpoint": "x"}})
 
         def identify(entry):
@@ -422,14 +426,14 @@ class TestRights:
                 raise api_login.LoginNotAccepted(endpoint=ENDPOINT, what="")
 
         monkeypatch.setattr(api_login, "check", check)
-        monkeypatch.setattr(vim, "project_of", lambda context, vnf_id: "blue")
-        monkeypatch.setattr(vim, "identity", lambda context, vnf_id: known)
+        monkeypatch.setattr(vim_registry, "project_of", lambda context, vnf_id: "blue")
+        monkeypatch.setattr(vim_registry, "identity", lambda context, vnf_id: known)
         monkeypatch.setattr(v2_lookup, "identity", lambda context, vnf_id: known)
         return tokens
 
     def test_a_project_may_use_its_own_clusters(self, asked):
         places: dict[str, Any] = {"project": "blue", "namespaces": lambda: {"theirs"}}
-        clusters.check_login(ONE, True, token=lambda: "", **places)
+        driver.check_login(ONE, True, token=lambda: "", **places)
         assert asked == []
 
     @pytest.mark.parametrize(
@@ -438,39 +442,39 @@ class TestRights:
     )
     def test_others_need_a_login_of_the_cluster(self, asked, is_v1, project):
         places: dict[str, Any] = {"project": project, "namespaces": lambda: {"theirs"}}
-        clusters.check_login(ONE, is_v1, token=lambda: "g00d", **places)
+        driver.check_login(ONE, is_v1, token=lambda: "g00d", **places)
         with pytest.raises(api_login.LoginNotAccepted):
-            clusters.check_login(ONE, is_v1, token=lambda: "b4d", **places)
+            driver.check_login(ONE, is_v1, token=lambda: "b4d", **places)
         assert asked == ["g00d", "b4d"]
 
     def test_what_has_no_project_is_of_none(self, asked, monkeypatch):
-        monkeypatch.setattr(vim, "project_of", lambda context, vnf_id: "")
+        monkeypatch.setattr(vim_registry, "project_of", lambda context, vnf_id: "")
         places: dict[str, Any] = {"project": "", "namespaces": lambda: {"theirs"}}
         with pytest.raises(api_login.LoginNotAccepted):
-            clusters.check_login(ONE, True, token=lambda: "b4d", **places)
+            driver.check_login(ONE, True, token=lambda: "b4d", **places)
 
     @pytest.mark.parametrize("is_v1", [True, False])
     def test_a_cluster_that_the_driver_did_not_make_is_none(
         self, monkeypatch, asked, is_v1
     ):
-        for module in (vim, v2_lookup):
+        for module in (vim_registry, v2_lookup):
             monkeypatch.setattr(module, "identity", lambda context, vnf_id: None)
         places: dict[str, Any] = {"project": "red", "namespaces": lambda: {"theirs"}}
         with pytest.raises(api_login.OtherCluster):
-            clusters.check_login(ONE, is_v1, token=lambda: "g00d", **places)
+            driver.check_login(ONE, is_v1, token=lambda: "g00d", **places)
         assert asked == []
 
     def test_a_vim_with_the_drivers_mark_needs_its_login(self, monkeypatch):
         """Any project may write the mark, and name its VIM in metadata."""
-        made = types.SimpleNamespace(vnf_metadata={vim.METADATA_KEY: "forged"})
+        made = types.SimpleNamespace(vnf_metadata={vim_registry.METADATA_KEY: "forged"})
         monkeypatch.setattr(objects.VnfInstance, "get_by_id", lambda *_: made)
         known = {"forged": {"auth_url": ENDPOINT}}
-        monkeypatch.setattr(vim, "all_vims", lambda context: known)
+        monkeypatch.setattr(vim_registry, "all_vims", lambda context: known)
         access = ClusterAccess(SecretStr("a tenant's"), "CA")
-        monkeypatch.setattr(vim_login, "read", lambda context, vim_id: access)
+        monkeypatch.setattr(vim_registry, "read", lambda context, vim_id: access)
         seen = []
         monkeypatch.setattr(api_login, "identify", seen.append)
-        assert vim.identity(CONTEXT, TWO) is None
+        assert vim_registry.identity(CONTEXT, TWO) is None
         assert seen == [
             {
                 "interfaceInfo": {"endpoint": ENDPOINT, "ssl_ca_cert": "CA"},
@@ -485,20 +489,20 @@ class TestRights:
         def check(*_, namespaces, **__):
             found.append(set(namespaces()))
 
-        monkeypatch.setattr(clusters, "check_login", check)
+        monkeypatch.setattr(driver, "check_login", check)
         start = requested(**{ATTRIBUTE: WEB, "namespace": "blue"})
         v1("instantiate_start", TestV1.REQUEST, start, vnf_metadata={"namespace": "x"})
         v1("instantiate_start", TestV1.REQUEST, requested(**{ATTRIBUTE: WEB}))
         v1("scale_end", "scale_vnf_request", vnf_metadata={"namespace": "red"})
         assert found == [{"blue"}, {"theirs"}, {"red"}]
 
-    @pytest.mark.parametrize("hook", [n for n in driver.HOOKS if n in advice.V2])
+    @pytest.mark.parametrize("hook", [n for n in driver.HOOKS if n in driver.V2])
     def test_without_one_no_hook_works_on_the_cluster(
         self, monkeypatch, registered, asked, hook
     ):
         registered(v1=[(ONE, ENDPOINT)])
         worked = []
-        monkeypatch.setattr(clusters, "work", lambda *given: worked.append(given))
+        monkeypatch.setattr(driver, "work", lambda *given: worked.append(given))
         access = {"bearer_token": "b4d"}
         entry = {
             "vimId": "any",
@@ -669,7 +673,7 @@ class TestV1:
         registered()
         v1("terminate_start", "terminate_vnf_request")
         assert done == []
-        with pytest.raises(clusters.NoCluster):
+        with pytest.raises(driver.NoCluster):
             v1("instantiate_end", self.REQUEST, requested())
 
     def test_cluster_that_lives_at_another_address_keeps_the_cnf(
@@ -677,7 +681,7 @@ class TestV1:
     ):
         registered(v1=[(ONE, "https://203.0.113.8:6443")])
         stored = {ATTRIBUTE: {**WEB, "cluster_vnf_instance_id": ONE}}
-        with pytest.raises(clusters.NoCluster, match=ONE):
+        with pytest.raises(driver.NoCluster, match=ONE):
             v1("terminate_start", "terminate_vnf_request", stored=stored)
         gone = {ATTRIBUTE: {**WEB, "cluster_vnf_instance_id": TWO}}
         v1("terminate_start", "terminate_vnf_request", stored=gone)
@@ -688,7 +692,7 @@ class TestV1:
         def fail(*_):
             raise errors.RemoteError(detail="No answer.")
 
-        monkeypatch.setattr(clusters, "work", fail)
+        monkeypatch.setattr(driver, "work", fail)
         request = types.SimpleNamespace(termination_type=kind)
         if kind == "FORCEFUL":
             v1("terminate_start", "terminate_vnf_request", request)
@@ -697,7 +701,7 @@ class TestV1:
             v1("terminate_start", "terminate_vnf_request", request)
 
     @pytest.mark.parametrize(
-        "broken", [(openstack, "find_vim"), (vim, "registered"), (clusters, "work")]
+        "broken", [(stack, "find_vim"), (vim_registry, "registered"), (driver, "work")]
     )
     def test_nothing_keeps_a_forceful_termination(
         self, v1, monkeypatch, caplog, broken
@@ -715,7 +719,7 @@ class TestV1:
         def fail(*_):
             raise exceptions.VimNotFoundException(vim_id="gone")
 
-        monkeypatch.setattr(openstack, "find_vim", fail)
+        monkeypatch.setattr(stack, "find_vim", fail)
         request = types.SimpleNamespace(termination_type="GRACEFUL")
         with pytest.raises(errors.VimError, match="a FORCEFUL request goes on"):
             v1("terminate_start", "terminate_vnf_request", request)
@@ -843,21 +847,21 @@ def test_scaling_of_the_cnf_is_none_of_its_cluster(cluster):
     assert cluster(f"scale_end of CNF {CNF}").details() == {}
 
 
-@pytest.mark.parametrize("api", [advice.V1, advice.V2])
+@pytest.mark.parametrize("api", [driver.V1, driver.V2])
 def test_every_hook_that_can_fail_has_its_advice(api):
     idle = {"terminate_end"} | {
         n for n, h in driver.HOOKS.items() if h is driver._nothing
     }
     only_v2 = {n for n in driver.HOOKS if "rollback_end" in n or "current_package" in n}
     acting = set(driver.HOOKS) - idle
-    assert set(api) == (acting if api is advice.V2 else acting - only_v2)
+    assert set(api) == (acting if api is driver.V2 else acting - only_v2)
 
 
 def test_advice_names_verbs_that_tacker_has():
     """Tacker 16: those of the v1 controller and of the v2 driver."""
     texts = {
         (api, name): f"{one.failed} {one.refused}"
-        for api, table in (("v1", advice.V1), ("v2", advice.V2))
+        for api, table in (("v1", driver.V1), ("v2", driver.V2))
         for name, one in table.items()
     }
     for (api, name), text in texts.items():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
@@ -24,9 +24,10 @@ from tacker.db.nfvo import nfvo_db_plugin
 from tacker.nfvo import nfvo_plugin
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, database, openstack, vim, vim_login
-from tacker_k8s_mgmt.lifecycle.ports import VimSpec
-from tacker_k8s_mgmt.model.helm import HelmLogin
+from tacker_k8s_mgmt.hooks.v1 import database, stack, vim_registry
+from tacker_k8s_mgmt.hooks.v1.instance import clear
+from tacker_k8s_mgmt.model.vim import HelmLogin
+from tacker_k8s_mgmt.operations.ports import VimSpec
 from tests.contract.v1_instances import saved_instance
 
 
@@ -89,7 +90,7 @@ class Changing(nfvo_plugin.NfvoPlugin):
 @pytest.fixture
 def plugin(monkeypatch):
     made = Registry()
-    monkeypatch.setattr(vim, "_plugin", lambda: made)
+    monkeypatch.setattr(vim_registry, "_plugin", lambda: made)
     return made
 
 
@@ -123,7 +124,7 @@ def test_a_transaction_whose_connection_is_lost_is_given_up(context, monkeypatch
 
 def test_registering_leaves_the_requests_session_alone(context, plugin, instance, spec):
     database.release(context)
-    registry = vim.VimRegistry(context, instance)
+    registry = vim_registry.VimRegistry(context, instance)
     assert not registry.name_taken(spec.name)
     assert registry.register(spec)
     assert registry.registered()
@@ -136,7 +137,7 @@ def test_registering_leaves_the_requests_session_alone(context, plugin, instance
 def test_tacker_changes_the_addresses_of_helm_and_nothing_else(
     context, plugin, instance, spec
 ):
-    registry = vim.VimRegistry(context, instance)
+    registry = vim_registry.VimRegistry(context, instance)
     login = HelmLogin(("192.0.2.4",), SecretStr("pa55"))
     made = registry.register(replace(spec, helm=login))
     before = plugin.get_vim(context, made, mask_password=False)
@@ -153,7 +154,7 @@ def test_tacker_changes_the_addresses_of_helm_and_nothing_else(
 def test_a_connection_that_is_lost_costs_nothing(
     context, plugin, instance, spec, losses
 ):
-    registry = vim.VimRegistry(context, instance)
+    registry = vim_registry.VimRegistry(context, instance)
     plugin.losses = losses
     made = registry.register(spec)
     assert [one.vim_id for one in registry.registered()] == [made]
@@ -163,7 +164,7 @@ def test_a_vim_that_was_stored_when_the_connection_broke_is_the_one(
     context, plugin, instance, spec, monkeypatch
 ):
     create = plugin.create_vim
-    monkeypatch.setattr(vim_login, "is_current", lambda *_: True)
+    monkeypatch.setattr(vim_registry, "is_current", lambda *_: True)
 
     def break_once(own, body):
         monkeypatch.setattr(plugin, "create_vim", create)
@@ -171,7 +172,7 @@ def test_a_vim_that_was_stored_when_the_connection_broke_is_the_one(
         return create(own, body)
 
     monkeypatch.setattr(plugin, "create_vim", break_once)
-    made = vim.VimRegistry(context, instance).register(spec)
+    made = vim_registry.VimRegistry(context, instance).register(spec)
     mark = f"Kubernetes cluster of VNF instance {instance.id}"
     stored = [
         registered["id"]
@@ -184,7 +185,7 @@ def test_a_vim_that_was_stored_when_the_connection_broke_is_the_one(
 def test_a_database_that_stays_away_is_an_error(context, plugin, instance):
     plugin.losses = 99
     with pytest.raises(db_exception.DBConnectionError):
-        vim.VimRegistry(context, instance).registered()
+        vim_registry.VimRegistry(context, instance).registered()
 
 
 def test_a_cluster_that_never_answers_tacker_is_an_error(
@@ -192,9 +193,9 @@ def test_a_cluster_that_never_answers_tacker_is_an_error(
 ):
     answer = threading.Event()
     monkeypatch.setattr(plugin, "create_vim", lambda *_: answer.wait())
-    monkeypatch.setattr(vim, "_LIMIT", 0.2)
+    monkeypatch.setattr(vim_registry, "_LIMIT", 0.2)
     with pytest.raises(errors.VimError, match=r"as VIM .*: There is no answer"):
-        vim.VimRegistry(context, instance).register(spec)
+        vim_registry.VimRegistry(context, instance).register(spec)
     answer.set()
 
 
@@ -302,8 +303,8 @@ def test_a_question_is_asked_again_after_a_deadlock(context, stored):
 
 
 CHANGES = {
-    "the way to the VIM": lambda one: openstack._save(one, {openstack._VIM_KEY: "v"}),
-    "the end of an error": checkpoint.clear,
+    "the way to the VIM": lambda one: stack._save(one, {stack._VIM_KEY: "v"}),
+    "the end of an error": clear,
 }
 
 

@@ -12,10 +12,10 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker import context as tacker_context
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import openstack, vim
-from tacker_k8s_mgmt.hooks.v1.context import V1Site
-from tacker_k8s_mgmt.hooks.v2 import heat as v2_heat
-from tacker_k8s_mgmt.hooks.v2.request import Call
+from tacker_k8s_mgmt.hooks.v1 import stack, vim_registry
+from tacker_k8s_mgmt.hooks.v1.hook import V1Site
+from tacker_k8s_mgmt.hooks.v2 import stack as v2_heat
+from tacker_k8s_mgmt.hooks.v2.call import Call
 from tacker_k8s_mgmt.remote import heat
 from tests.contract.openstack_api import OpenStack, silent
 from tests.contract.v1_instances import hook
@@ -34,9 +34,9 @@ def v1(keystone, monkeypatch, tmp_path):
     # Tacker's object classes are there only once they are registered.
     info = types.SimpleNamespace(obj_from_primitive=lambda *_: seen)
     known = types.SimpleNamespace(VimConnectionInfo=info)
-    monkeypatch.setattr(openstack, "objects", known)
+    monkeypatch.setattr(stack, "objects", known)
     monkeypatch.setattr(vnflcm_utils, "_get_vim", lambda *_: {})
-    monkeypatch.setattr(vim, "_plugin", lambda: None)
+    monkeypatch.setattr(vim_registry, "_plugin", lambda: None)
     instance = types.SimpleNamespace(
         id=VNF,
         tenant_id="tenant",

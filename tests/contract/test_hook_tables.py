@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
@@ -15,10 +15,10 @@ from tacker.vnfm.mgmt_drivers.vnflcm_abstract_driver import (
 )
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints
-from tacker_k8s_mgmt.hooks.entry import Entry
-from tacker_k8s_mgmt.hooks.v1 import checkpoint
+from tacker_k8s_mgmt.hooks.advice import V1_HEAL_OF_ALL, V2_HEAL_OF_ALL
+from tacker_k8s_mgmt.hooks.hook import Entry
 from tacker_k8s_mgmt.hooks.v1 import driver as v1
+from tacker_k8s_mgmt.hooks.v1 import instance as checkpoint
 from tacker_k8s_mgmt.hooks.v2 import driver as v2
 from tests.contract.v1_instances import instance
 
@@ -74,7 +74,7 @@ def test_entry_names_the_hook_that_records_next(api, name, entry):
 
 
 def test_heal_of_all_offers_no_rollback():
-    for advice in (hints.V1_HEAL_OF_ALL, hints.V2_HEAL_OF_ALL):
+    for advice in (V1_HEAL_OF_ALL, V2_HEAL_OF_ALL):
         assert "rollback" not in f"{advice.failed} {advice.refused}"
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.model import manifest_objects
+from tacker_k8s_mgmt.model import manifests
 from tests.helpers.kubeapi import KUBECTL
 from tests.helpers.kubectl_server import needs_kubectl
 from tests.helpers.kubernetes_yaml import BIG, REFUSED, SCALARS, STRUCTURES
@@ -38,8 +38,8 @@ def kubectl(text, where):
 
 def ours(text):
     try:
-        (read,) = manifest_objects.parse(text)
-    except manifest_objects.Unusable:
+        (read,) = manifests.parse(text)
+    except manifests.Unusable:
         return None
     return json.loads(json.dumps(read["data"]))
 

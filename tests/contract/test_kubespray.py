@@ -20,21 +20,14 @@ import jinja2
 import pytest
 import yaml
 
-from tacker_k8s_mgmt.kubespray import (
-    checkout,
-    inventory,
-    releases,
-    removed_variables,
-    runs,
-    variables,
-)
+from tacker_k8s_mgmt.kubespray import checkout, inventory, releases, runs, variables
 from tacker_k8s_mgmt.kubespray.checkout import Checkout, ansible_version_from
 from tacker_k8s_mgmt.model import network_plugins
+from tacker_k8s_mgmt.model.network_plugins import minor, numbers
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.model.versions import minor, numbers
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
-from tacker_k8s_mgmt.request.option_metadata import variable_names
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.structure import variable_names
 from tests.helpers.full_request import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
 from tests.helpers.samples import parsed
 
@@ -161,18 +154,18 @@ class TestTable:
         at = minor(stated(root).version)
         there = words(root)
         lingering = {"eviction_hard_control_plane"}  # its default is still written
-        for name, gone in removed_variables.VARIABLES.items():
+        for name, gone in releases.VARIABLES.items():
             if at >= gone.since and name not in lingering:
                 assert name not in there, name
             elif at >= (gone.since[0], gone.since[1] - 1) and at < gone.since:
                 assert name in there, name
-        for start, gone in removed_variables.FEATURES.items():
+        for start, gone in releases.FEATURES.items():
             left = [word for word in there if word.startswith(start)]
             assert bool(left) == (at < gone.since), start
 
     def test_what_it_refuses_itself_is_in_our_table_too(self, root):
         for name in stated(root).offer.removed_variables:
-            assert removed_variables.removal(name) is not None
+            assert releases.removal(name) is not None
 
     def test_every_variable_that_an_option_becomes_exists(self, root):
         at, there = minor(stated(root).version), words(root)
@@ -183,7 +176,7 @@ class TestTable:
                 *variable_names(InstallParams, defaults=True).values(),
             )
             for name in names
-            if name not in there and not removed_variables.removal(name)
+            if name not in there and not releases.removal(name)
         }
         if at < releases.BASE_URLS_SINCE:
             missing -= {"github_url", "dl_k8s_io_url", "storage_googleapis_url"}

@@ -16,7 +16,7 @@ from tacker import context as tacker_context
 from tacker.sol_refactored import objects as v2_objects
 
 from tacker_k8s_mgmt import errors, journal
-from tacker_k8s_mgmt.hooks.v1 import lookup, vim
+from tacker_k8s_mgmt.hooks.v1 import lookup, vim_registry
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.remote.ssh import login
@@ -60,7 +60,7 @@ def _quick(request, monkeypatch):
 def check(config_file, _quick):
     def run(vnf_id, *arguments, files=(config_file,)):
         words = [word for file in files for word in ("--config-file", file)]
-        command = ("-m", "tacker_k8s_mgmt.cli", "cluster", "check", vnf_id)
+        command = ("-m", "tacker_k8s_mgmt.tools.cli", "cluster", "check", vnf_id)
         return python(*command, *words, *arguments)
 
     return run
@@ -135,7 +135,7 @@ class TestList:
     @pytest.fixture
     def rows(self, config_file, _quick):
         words = ("cluster", "list", "--config-file", config_file, "--json")
-        done = python("-m", "tacker_k8s_mgmt.cli", *words)
+        done = python("-m", "tacker_k8s_mgmt.tools.cli", *words)
         assert done.returncode == 0, done.stderr
         assert "secret" not in done.stdout
         return {row["VNF Instance ID"]: row for row in json.loads(done.stdout)}
@@ -171,7 +171,7 @@ class TestList:
         config = tmp_path / "tacker.conf"
         config.write_text(f"[database]\nconnection = sqlite:///{database}\n")
         words = ("cluster", "list", "--config-file", str(config))
-        done = python("-m", "tacker_k8s_mgmt.cli", *words)
+        done = python("-m", "tacker_k8s_mgmt.tools.cli", *words)
         assert (done.returncode, done.stdout) == (2, "")
         assert f"Tacker's database {database} is not there." in done.stderr
         assert not database.exists()
@@ -304,7 +304,7 @@ import sys
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import lookup
-from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.operations.step import Step
 
 
 class Note:
@@ -425,7 +425,7 @@ class TestRun:
 
 def registry(monkeypatch, *vims, metadata=None, named=()):
     plugin = types.SimpleNamespace(get_vims=lambda context: list(vims))
-    monkeypatch.setattr(vim, "_plugin", lambda: plugin)
+    monkeypatch.setattr(vim_registry, "_plugin", lambda: plugin)
     infos = [types.SimpleNamespace(vim_id=one) for one in named]
     instance = types.SimpleNamespace(
         id="vnf",
@@ -433,7 +433,7 @@ def registry(monkeypatch, *vims, metadata=None, named=()):
         vnf_metadata=metadata,
         vim_connection_info=infos,
     )
-    return vim.VimRegistry(CONTEXT, instance)
+    return vim_registry.VimRegistry(CONTEXT, instance)
 
 
 def entry(vim_id="v", **changes):
@@ -454,7 +454,9 @@ def test_the_vim_and_whether_the_instance_names_it(monkeypatch, named, is_named)
 def test_the_vim_is_found_by_the_id_that_the_instance_keeps(monkeypatch):
     other = entry("other", description="x")
     kept = entry(description="")
-    found = registry(monkeypatch, other, kept, metadata={vim.METADATA_KEY: "v"})
+    found = registry(
+        monkeypatch, other, kept, metadata={vim_registry.METADATA_KEY: "v"}
+    )
     assert [one.vim_id for one in found.registered()] == ["v"]
 
 
@@ -470,7 +472,7 @@ def test_a_vim_of_others_is_not_the_clusters(monkeypatch, change):
 
 @pytest.fixture
 def seen(monkeypatch, tmp_path):
-    monkeypatch.setattr(vim, "_plugin", lambda: None)
+    monkeypatch.setattr(vim_registry, "_plugin", lambda: None)
     instance = types.SimpleNamespace(id="vnf", tenant_id="tenant", vnf_metadata={})
     options = types.SimpleNamespace(connect_timeout=1, key_directory="")
     return lookup.SeenV1Site(hook(instance, options, tmp_path / "state"), params())

@@ -19,13 +19,13 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tacker_k8s_mgmt.hooks.v1 import rollback, scale_level
-from tacker_k8s_mgmt.hooks.v2 import scale
-from tacker_k8s_mgmt.lifecycle.heal import HealEnd
-from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
-from tacker_k8s_mgmt.lifecycle.steps import compare, leave, load_balancer
-from tacker_k8s_mgmt.lifecycle.steps.join import Join
-from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
+from tacker_k8s_mgmt.hooks.v1 import group_sizes
+from tacker_k8s_mgmt.hooks.v2 import driver
+from tacker_k8s_mgmt.operations import balancing, compare, leave
+from tacker_k8s_mgmt.operations.heal import HealEnd
+from tacker_k8s_mgmt.operations.join import Join
+from tacker_k8s_mgmt.operations.leave import Leave
+from tacker_k8s_mgmt.operations.scale import ScaleIn
 from tacker_k8s_mgmt.topology import membership
 from tests.helpers.model.history import STATEFUL, History
 from tests.helpers.model.v1 import V1
@@ -66,7 +66,7 @@ GUARDS = (
     Guard(
         "a heal keeps healthy workers that Tacker's scale level does not count",
         V1,
-        scale_level._follow,
+        group_sizes._follow,
         "if kept == counted:",
         "if True:",
         "Heat deleted the member",
@@ -75,7 +75,7 @@ GUARDS = (
     Guard(
         "a scaling keeps workers that Tacker does not count",
         V2,
-        scale._see_counted,
+        driver._see_counted,
         "if more:",
         "if False:",
         "Heat deleted the member|Heat replaced",
@@ -85,7 +85,7 @@ GUARDS = (
     Guard(
         "a rollback is not advised that would delete other workers",
         V1,
-        rollback.way_on,
+        group_sizes.way_on,
         "if after is None or after == before:",
         "if True:",
         "Heat deleted the member",
@@ -159,7 +159,7 @@ GUARDS = (
     Guard(
         "a half-built load balancer does not say what is to be exposed",
         V2,
-        load_balancer.status,
+        balancing.status,
         "if not is_whole(state, seen):",
         "if False:",
         "exposed: ",
@@ -169,7 +169,7 @@ GUARDS = (
     Guard(
         "nodes in maintenance have no routes",
         V2,
-        load_balancer._servers,
+        balancing._servers,
         "if not state.in_maintenance(node)",
         "if True",
         "route True, maintenance True",

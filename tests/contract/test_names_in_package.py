@@ -11,8 +11,9 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import context, driver, vim
-from tacker_k8s_mgmt.lifecycle.steps import applications, preflight
+from tacker_k8s_mgmt.hooks.v1 import driver, vim_registry
+from tacker_k8s_mgmt.hooks.v1.hook import V1Site
+from tacker_k8s_mgmt.operations import applications, preconditions
 from tests.contract.v1_instances import hook, instance
 from tests.contract.v2_operations import instantiate
 from tests.helpers.heat_stacks import template
@@ -43,12 +44,12 @@ def first_step(tmp_path, monkeypatch):
         )
         one: Any = hook(instance(), options, tmp_path)
         one.request = request
-        monkeypatch.setattr(vim, "_plugin", lambda: None)
-        site = context.V1Site(one, params())
+        monkeypatch.setattr(vim_registry, "_plugin", lambda: None)
+        site = V1Site(one, params())
         monkeypatch.setattr(site, "_package_root", lambda: str(tmp_path))
         monkeypatch.setattr(site, "package_findings", lambda: ())
         monkeypatch.setattr(site, "server_findings", lambda: ())
-        monkeypatch.setattr(preflight, "names_taken", lambda _: ())
+        monkeypatch.setattr(preconditions, "names_taken", lambda _: ())
         monkeypatch.setattr(applications, "package_problems", lambda *_: ())
         settings = types.SimpleNamespace(problems=())
         deps: Any = types.SimpleNamespace(settings=settings, params=params(), site=site)

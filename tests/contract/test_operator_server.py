@@ -11,8 +11,8 @@ from oslo_config import cfg
 from tacker import context as tacker_context
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks.v1 import terminate
-from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+from tacker_k8s_mgmt.hooks.v1 import driver
+from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
 from tests.contract import v2_operations
 from tests.contract.v2_operations import FIFTY_FIVE, FIVE, MASTER
 from tests.helpers.requests import VNF, additional_params
@@ -76,7 +76,7 @@ class TestV1:
 
     def test_a_termination_finds_it_too(self, hook):
         graceful = hook({}, "terminate_start", termination_type="GRACEFUL")
-        for read in (terminate._refuse_leftovers, terminate._server_login_if_any):
+        for read in (driver._refuse_leftovers, driver._server_login_if_any):
             found = read(graceful)
             assert found is not None
             assert found.operators_server
@@ -85,14 +85,14 @@ class TestV1:
     def test_a_termination_waits_for_a_right_configuration(self, hook):
         cfg.CONF.set_override("ansible_host_key", "", config.GROUP)
         graceful = hook({}, "terminate_start", termination_type="GRACEFUL")
-        for read in (terminate._refuse_leftovers, terminate._server_login_if_any):
+        for read in (driver._refuse_leftovers, driver._server_login_if_any):
             with pytest.raises(errors.TackerConfigError, match="ansible_host_key"):
                 read(graceful)
 
     def test_without_the_default_a_cluster_goes_nevertheless(self, hook):
         cfg.CONF.set_override("ansible_host", "", config.GROUP)
         graceful = hook({}, "terminate_end", termination_type="GRACEFUL")
-        assert terminate._server_login_if_any(graceful) is None
+        assert driver._server_login_if_any(graceful) is None
 
 
 class TestV2:

@@ -26,10 +26,10 @@ from tacker.extensions import vnfm
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers.openstack import openstack
 
-from tacker_k8s_mgmt.csar import archive, sources
-from tacker_k8s_mgmt.csar import request as request_check
-from tacker_k8s_mgmt.csar.api import V1
-from tacker_k8s_mgmt.csar.build import build
+from tacker_k8s_mgmt.tools.csar import archive, parts
+from tacker_k8s_mgmt.tools.csar import body as request_check
+from tacker_k8s_mgmt.tools.csar.build import build
+from tacker_k8s_mgmt.tools.csar.tacker_api import V1
 from tests.contract import request_schemas
 from tests.contract.onboarding import PACKAGE, VNF, hashing_driver, instantiate, request
 from tests.helpers import specification
@@ -49,7 +49,7 @@ HOOKS = [
 
 
 def sample(name):
-    return json.loads((sources.samples() / "requests" / name).read_text())
+    return json.loads((parts.samples() / "requests" / name).read_text())
 
 
 @contextlib.contextmanager
@@ -127,7 +127,7 @@ def test_the_load_balancer_script_stays_executable(onboarded):
 # --- requests
 
 SCHEMAS = request_schemas.SCHEMAS["v1"]
-BODIES = sorted(path.name for path in (sources.samples() / "requests").iterdir())
+BODIES = sorted(path.name for path in (parts.samples() / "requests").iterdir())
 
 
 def api_takes(operation, body):
@@ -231,11 +231,11 @@ def lcm_driver():
 def test_every_hook_leads_to_our_driver(tacker, lcm_driver, hook):
     vnfd = vnflcm_utils.get_vnfd_dict(None, "vnfd", "simple")
     instance = types.SimpleNamespace(vnfd_id="vnfd")
-    assert lcm_driver._load_vnf_interface(None, hook, instance, vnfd) == sources.DRIVER
+    assert lcm_driver._load_vnf_interface(None, hook, instance, vnfd) == parts.DRIVER
 
 
 def test_another_driver_file_in_the_package_is_refused(tacker, lcm_driver):
-    lcm_driver._mgmt_driver_hash = {sources.DRIVER: "0" * 64}
+    lcm_driver._mgmt_driver_hash = {parts.DRIVER: "0" * 64}
     vnfd = vnflcm_utils.get_vnfd_dict(None, "vnfd", "simple")
     instance = types.SimpleNamespace(vnfd_id="vnfd")
     with pytest.raises(exceptions.MgmtDriverHashMatchFailure):
@@ -422,7 +422,7 @@ def test_the_specifications_body_needs_no_parameter(tacker, monkeypatch):
 def specified(tmp_path_factory):
     """The package with the specification's Base HOT."""
     source = tmp_path_factory.mktemp("specified") / "samples"
-    shutil.copytree(sources.samples(), source)
+    shutil.copytree(parts.samples(), source)
     own = source / "hot" / "specification"
     shutil.copytree(own, source / "hot" / "simple", dirs_exist_ok=True)
     root = tmp_path_factory.mktemp("packages")

@@ -70,7 +70,7 @@ def slow_text(pattern: re.Pattern[Any]) -> str:
 
 def test_the_patterns_of_the_package_are_found():
     modules = {place.partition(":")[0].rpartition(".")[0] for place in FOUND}
-    assert "tacker_k8s_mgmt.request.blanks" in modules
+    assert "tacker_k8s_mgmt.request.structure" in modules
     assert len(FOUND) > 100
 
 

@@ -18,9 +18,9 @@ from tacker.sol_refactored.api.validator import SolSchemaValidator
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.controller.vnflcm_v2 import VnfLcmControllerV2
 
-from tacker_k8s_mgmt.csar import request_schemas as ours
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.csar.api import APIS
+from tacker_k8s_mgmt.tools.csar import body as ours
+from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.tools.csar.tacker_api import APIS
 from tests.contract import request_schemas as tackers
 from tests.helpers.hostile import places
 
@@ -208,7 +208,7 @@ def test_a_whole_body_is_of_its_operation(api, operation):
 
 @pytest.mark.parametrize("api", APIS)
 def test_samples_are_taken(api):
-    for path in (sources.samples(APIS[api]) / "requests").iterdir():
+    for path in (parts.samples(APIS[api]) / "requests").iterdir():
         body = json.loads(path.read_text())
         operation = ours.operation_of(body)
         assert tacker_takes(api, operation, body)

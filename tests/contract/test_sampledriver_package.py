@@ -19,8 +19,8 @@ from tacker.common import csar_utils
 from tacker.conf import CONF
 from tacker.vnflcm import utils as vnflcm_utils
 
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.csar.build import build
+from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.tools.csar.build import build
 from tests.contract import onboarding as tackers
 from tests.helpers import sampledriver, sampledriver_vnfd
 
@@ -68,7 +68,7 @@ def test_its_hooks_lead_to_this_driver(tacker, hook):
     vnfd = vnflcm_utils.get_vnfd_dict(None, "vnfd", "simple")
     instance = types.SimpleNamespace(vnfd_id="vnfd")
     driver = tackers.hashing_driver()
-    assert driver._load_vnf_interface(None, hook, instance, vnfd) == sources.DRIVER
+    assert driver._load_vnf_interface(None, hook, instance, vnfd) == parts.DRIVER
 
 
 def test_the_body_fills_the_hot(tacker, monkeypatch):

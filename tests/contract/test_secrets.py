@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import config
-from tacker_k8s_mgmt.hooks.secrets import Secrets
-from tacker_k8s_mgmt.request.secret_references import Reference, Unresolved
+from tacker_k8s_mgmt.hooks.secret_sources import Secrets
+from tacker_k8s_mgmt.request.secrets import Reference, Unresolved
 from tests.contract.key_manager import (
     BINARY_ID,
     BROKEN_ID,

@@ -12,8 +12,8 @@ from tacker.vnflcm import utils as vnflcm_utils
 from toscaparser.common.exception import ExceptionCollector
 from toscaparser.prereq.csar import CSAR
 
-from tacker_k8s_mgmt.csar import archive, meta
-from tacker_k8s_mgmt.csar.check import _leads_to_flavour
+from tacker_k8s_mgmt.tools.csar import archive
+from tacker_k8s_mgmt.tools.csar.package_check import _leads_to_flavour
 from tests.helpers.samples import BESIDE
 
 ENTRY = "Definitions/top.yaml"
@@ -101,12 +101,12 @@ CASES = {
 
 @pytest.mark.parametrize(("blocks", "manifest"), CASES.values(), ids=CASES)
 def test_we_refuse_what_tacker_refuses(tmp_path, blocks, manifest):
-    files = {**FILES, meta.PATH: "\n".join(blocks).encode()}
+    files = {**FILES, archive.PATH: "\n".join(blocks).encode()}
     if manifest is not None:
         files["Files/own.mf"] = "\n".join(manifest).encode()
     path = tmp_path / "package.zip"
     archive.write(path, files)
-    ours = list(meta.problems(files))
+    ours = list(archive.problems(files))
     assert bool(ours) is not taken(path), ours
 
 

@@ -12,13 +12,14 @@ import yaml
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks.v1 import group_size, openstack
+from tacker_k8s_mgmt.hooks.v1 import group_sizes
+from tacker_k8s_mgmt.hooks.v1 import stack as openstack
+from tacker_k8s_mgmt.tools.csar import parts
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
 GROUP, PARAMETER = "worker_instance", "worker_instance_desired_capacity"
 NESTED = "base_hot_nested_worker.yaml"
-HOT = sources.samples() / "hot" / "simple"
+HOT = parts.samples() / "hot" / "simple"
 
 
 class Heat:
@@ -81,7 +82,7 @@ def keep(monkeypatch, heat, sizes):
     site: Any = types.SimpleNamespace(
         context=None, instance=one, group_sizes=lambda: found
     )
-    group_size.step(site).act()
+    group_sizes.group_size_step(site).act()
     return opened
 
 

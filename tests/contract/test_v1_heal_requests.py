@@ -16,7 +16,8 @@ from tacker.api.vnflcm.v1 import controller
 from tacker.common import utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import database, driver, requests
+from tacker_k8s_mgmt.hooks.v1 import database, driver
+from tacker_k8s_mgmt.hooks.v1.instance import refuse_empty_heal
 from tests.contract.v1_instances import GOOD, instance
 
 objects.register_all()
@@ -119,4 +120,4 @@ def test_vnf_without_our_parameters_is_left_to_tacker(operations):
     )
     assert driver._params_of_heal(hook, "") is None
     with pytest.raises(errors.UnsupportedOperation):
-        requests.refuse_empty_heal(None, vnf)
+        refuse_empty_heal(None, vnf)

@@ -20,8 +20,9 @@ from tacker.vnfm.infra_drivers.openstack import openstack as infra
 from tacker.vnfm.lcm_user_data import utils as user_data_utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks.v1 import database, heal_update, openstack
+from tacker_k8s_mgmt.hooks.v1 import database, heal_update
+from tacker_k8s_mgmt.hooks.v1 import stack as openstack
+from tacker_k8s_mgmt.tools.csar import parts
 from tests.contract.v1_instances import DEFINITIONS
 from tests.helpers.fakes.site import FakeSite
 
@@ -36,7 +37,7 @@ TYPES = {
 
 
 def vnfd():
-    return yaml.safe_load((sources.samples() / DEFINITIONS).read_text())
+    return yaml.safe_load((parts.samples() / DEFINITIONS).read_text())
 
 
 def with_image(name, vdu=WORKER):
@@ -66,10 +67,8 @@ class World:
 
     def __init__(self, package):
         self.package = package
-        shutil.copytree(sources.samples() / "hot/simple", package / "BaseHOT/simple")
-        shutil.copytree(
-            sources.samples() / "vnfd/simple/UserData", package / "UserData"
-        )
+        shutil.copytree(parts.samples() / "hot/simple", package / "BaseHOT/simple")
+        shutil.copytree(parts.samples() / "vnfd/simple/UserData", package / "UserData")
         self.vnfd, self.sent = vnfd(), []
         top, nested = vnflcm_utils.get_base_nest_hot_dict(None, "simple", "vnfd")
         self.parameters = {

@@ -12,7 +12,8 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker import context as tacker_context
 
-from tacker_k8s_mgmt.hooks.v1 import context, openstack, vim
+from tacker_k8s_mgmt.hooks.v1 import stack, vim_registry
+from tacker_k8s_mgmt.hooks.v1.hook import V1Site
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 from tests.contract.v1_instances import hook
 from tests.helpers.heat_stacks import SIMPLE
@@ -34,13 +35,13 @@ def asked(monkeypatch, tmp_path):
         def __init__(self, access, region):
             regions.append((access["username"], region))
 
-    monkeypatch.setattr(vim, "_plugin", lambda: None)
+    monkeypatch.setattr(vim_registry, "_plugin", lambda: None)
     monkeypatch.setattr(vnflcm_utils, "_get_vim", lambda *_: {})
     # Tacker's object classes are there only once they are registered.
     info = types.SimpleNamespace(obj_from_primitive=lambda *_: connection)
     objects = types.SimpleNamespace(VimConnectionInfo=info)
-    monkeypatch.setattr(openstack, "objects", objects)
-    monkeypatch.setattr(openstack, "Heat", Client)
+    monkeypatch.setattr(stack, "objects", objects)
+    monkeypatch.setattr(stack, "Heat", Client)
     instance = types.SimpleNamespace(
         id="vnf",
         tenant_id="tenant",
@@ -49,7 +50,7 @@ def asked(monkeypatch, tmp_path):
         instantiated_vnf_info=types.SimpleNamespace(instance_id="top"),
     )
     options = types.SimpleNamespace(key_directory="", connect_timeout=1)
-    made = context.V1Site(hook(instance, options, tmp_path, CONTEXT), parsed())
+    made = V1Site(hook(instance, options, tmp_path, CONTEXT), parsed())
     return made, regions
 
 

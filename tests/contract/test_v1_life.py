@@ -17,10 +17,13 @@ from tacker import objects
 from tacker.common import driver_manager
 
 from tacker_k8s_mgmt import config, errors, journal
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, requests, vim
+from tacker_k8s_mgmt.hooks.v1 import hook as context
+from tacker_k8s_mgmt.hooks.v1 import instance as checkpoint
+from tacker_k8s_mgmt.hooks.v1 import instance as requests
+from tacker_k8s_mgmt.hooks.v1 import vim_registry
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.topology.heal_record import WHOLE_FILE
+from tacker_k8s_mgmt.operations.records import WHOLE_FILE
+from tacker_k8s_mgmt.tools.csar import parts
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.contract.v1_instances import DEFINITIONS, GOOD, NAME, OpenSite, instance
 from tests.helpers.fakes.nodes import machine
@@ -192,7 +195,7 @@ def test_heal_takes_the_servers_of_the_vnfc_resources(manager, site, vnf):
 @pytest.fixture
 def grown(site, vnf, monkeypatch):
     """Heat has a worker more than Tacker's scale level stands for."""
-    vnfd = yaml.safe_load((sources.samples() / DEFINITIONS).read_text())
+    vnfd = yaml.safe_load((parts.samples() / DEFINITIONS).read_text())
     monkeypatch.setattr(vnflcm_utils, "get_vnfd_dict", lambda *_: vnfd)
     info = vnf.instantiated_vnf_info
     info.flavour_id = "simple"
@@ -302,7 +305,7 @@ def test_heal_of_the_whole_vnf_exposes_the_cnfs_again(manager, site, vnf):
 
 @pytest.fixture
 def registry(monkeypatch, site):
-    monkeypatch.setattr(vim, "VimRegistry", lambda *_: site.vims)
+    monkeypatch.setattr(vim_registry, "VimRegistry", lambda *_: site.vims)
 
 
 def terminate(manager, vnf, kind):

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
+from tacker_k8s_mgmt.remote.ansible.playbook_runner import PlaybookRunner
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks.v1 import context as v1_context
-from tacker_k8s_mgmt.hooks.v1 import vim
+from tacker_k8s_mgmt.hooks.v1 import hook as v1_context
+from tacker_k8s_mgmt.hooks.v1 import vim_registry
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.remote.ssh import login
 from tests.contract.v1_instances import hook
 from tests.helpers import ssh_keys
@@ -28,7 +28,7 @@ WORKER = Machine(Role.WORKER, "server-7", "192.0.2.7", "10.0.0.7")
 
 @pytest.fixture
 def made(monkeypatch, tmp_path):
-    monkeypatch.setattr(vim, "_plugin", lambda: None)
+    monkeypatch.setattr(vim_registry, "_plugin", lambda: None)
 
     def make(changes, key_directory=""):
         instance = types.SimpleNamespace(id="vnf", tenant_id=PROJECT, vnf_metadata={})

@@ -17,11 +17,11 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnflcm import vnflcm_driver
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks.cnf import clusters
+from tacker_k8s_mgmt.hooks.cnf import driver as clusters
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE, V1Call
-from tacker_k8s_mgmt.hooks.v1 import context as v1_context
-from tacker_k8s_mgmt.hooks.v1 import requests
-from tacker_k8s_mgmt.lifecycle.expose import CheckModified, Expose
+from tacker_k8s_mgmt.hooks.v1 import hook as v1_context
+from tacker_k8s_mgmt.hooks.v1 import instance
+from tacker_k8s_mgmt.operations.expose import CheckModified, Expose
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract.v1_instances import GOOD, NAME, OpenSite
 from tests.helpers.operations import FIFTY_FIVE, FIVE, instantiated
@@ -181,7 +181,7 @@ def test_tacker_itself_takes_nothing_but_text(context, modify, vnf, site):
 
 def shown(context, vnf):
     """The one operation, as Tacker shows it."""
-    (row,) = requests.occurrences(context, vnf, ("operation", "==", "MODIFY_INFO"))
+    (row,) = instance.occurrences(context, vnf, ("operation", "==", "MODIFY_INFO"))
     return ViewBuilder()._get_vnf_lcm_op_occs(row)
 
 

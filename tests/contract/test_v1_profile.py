@@ -14,7 +14,10 @@ from tacker.common import driver_manager
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, openstack, requests, vim
+from tacker_k8s_mgmt.hooks.v1 import hook as context
+from tacker_k8s_mgmt.hooks.v1 import instance as checkpoint
+from tacker_k8s_mgmt.hooks.v1 import instance as requests
+from tacker_k8s_mgmt.hooks.v1 import stack, vim_registry
 from tests.contract.v1_instances import NAME, OpenSite, Saved, instance
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import replace_all
@@ -42,9 +45,9 @@ def site(monkeypatch, tmp_path):
     monkeypatch.setattr(
         vnflcm_utils, "_get_vnf_package_path", lambda *_: str(tmp_path / "package")
     )
-    monkeypatch.setattr(vim, "VimRegistry", lambda *_: made.vims)
+    monkeypatch.setattr(vim_registry, "VimRegistry", lambda *_: made.vims)
     heat = types.SimpleNamespace(find_stack=lambda name: None)
-    monkeypatch.setattr(openstack, "heat_of", lambda *_: heat)
+    monkeypatch.setattr(stack, "heat_of", lambda *_: heat)
     return made
 
 

@@ -8,8 +8,9 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks.v1 import openstack, rollback
+from tacker_k8s_mgmt.hooks.v1 import group_sizes
+from tacker_k8s_mgmt.hooks.v1 import stack as openstack
+from tacker_k8s_mgmt.tools.csar import parts
 
 WITHOUT = "class Data:\n    pass\n"
 PARAMETER = {"get_param": "worker_instance_desired_capacity"}
@@ -30,7 +31,7 @@ def asked(monkeypatch, tmp_path):
         stacks = types.SimpleNamespace(template=lambda _: template, get=lambda _: stack)
         client = types.SimpleNamespace(stacks=stacks)
         monkeypatch.setattr(openstack, "heat_of", lambda *_: client)
-        root = sources.samples() / "vnfd" / "simple"
+        root = parts.samples() / "vnfd" / "simple"
         if user_data == "own":
             (tmp_path / "UserData").mkdir()
             (tmp_path / "UserData/k8s_cluster_user_data.py").write_text(WITHOUT)
@@ -44,7 +45,7 @@ def asked(monkeypatch, tmp_path):
             instance_id="stack", additional_params=given if additional else None
         )
         instance = types.SimpleNamespace(instantiated_vnf_info=info, vnfd_id="vnfd")
-        return rollback.members_after(None, instance, "worker_instance")
+        return group_sizes.members_after(None, instance, "worker_instance")
 
     return ask
 
@@ -72,7 +73,7 @@ def test_an_unknown_outcome_is_no_error_and_is_reported(monkeypatch, caplog, bef
         raise OSError("Heat does not answer")
 
     monkeypatch.setattr(openstack, "heat_of", silent)
-    text = rollback.way_on(None, None, "worker_instance", before)
+    text = group_sizes.way_on(None, None, "worker_instance", before)
     assert "Heat does not answer" in caplog.text
     assert text.startswith("Which VMs `rollback` would delete could not be found out")
     assert "`fail` deletes none" in text
@@ -80,25 +81,25 @@ def test_an_unknown_outcome_is_no_error_and_is_reported(monkeypatch, caplog, bef
 
 @pytest.mark.parametrize(("after", "before"), [(None, 2), (2, 2), (None, None)])
 def test_rollback_that_takes_the_right_vms_is_recommended(monkeypatch, after, before):
-    monkeypatch.setattr(rollback, "members_after", lambda *_: after)
-    text = rollback.way_on(None, None, "worker_instance", before)
+    monkeypatch.setattr(group_sizes, "members_after", lambda *_: after)
+    text = group_sizes.way_on(None, None, "worker_instance", before)
     assert text.startswith("`rollback` deletes the new VMs")
 
 
 @pytest.mark.parametrize("after", [1, 3])
 def test_rollback_that_would_take_the_wrong_vms_is_warned_of(monkeypatch, after):
-    monkeypatch.setattr(rollback, "members_after", lambda *_: after)
-    text = rollback.way_on(None, None, "worker_instance", 2)
+    monkeypatch.setattr(group_sizes, "members_after", lambda *_: after)
+    text = group_sizes.way_on(None, None, "worker_instance", 2)
     assert text.startswith("Do not send `rollback`")
     assert f"to {after} members" in text
     assert "`rollback` deletes" not in text
 
 
 def test_where_the_size_before_is_unknown_it_is_not_named(monkeypatch):
-    monkeypatch.setattr(rollback, "members_after", lambda *_: 3)
+    monkeypatch.setattr(group_sizes, "members_after", lambda *_: 3)
     info = types.SimpleNamespace(instance_id="stack-id")
     instance = types.SimpleNamespace(instantiated_vnf_info=info)
-    text = rollback.way_on(None, instance, "worker_instance", None)
+    text = group_sizes.way_on(None, instance, "worker_instance", None)
     assert "to 3 members. The driver did not come as far as to look" in text
     assert "-n 1 stack-id` shows the members of worker_instance" in text
     assert "Do not send" not in text

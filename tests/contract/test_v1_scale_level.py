@@ -14,8 +14,8 @@ from tacker import objects
 from tacker.vnfm.lcm_user_data import utils as user_data_utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks.v1 import scale_level
+from tacker_k8s_mgmt.hooks.v1 import group_sizes
+from tacker_k8s_mgmt.tools.csar import parts
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.contract.v1_instances import DEFINITIONS
 
@@ -28,7 +28,7 @@ INITIAL, MAX_LEVEL = 2, 7
 
 
 def loaded(name):
-    return yaml.safe_load((sources.samples() / name).read_text())
+    return yaml.safe_load((parts.samples() / name).read_text())
 
 
 def in_steps_of(vnfd, number):
@@ -80,7 +80,7 @@ def level_of(one):
 
 
 def compare_before_heal(one, size):
-    scale_level.step(site(one, size)).act()
+    group_sizes.scale_level_step(site(one, size)).act()
 
 
 @pytest.mark.parametrize("level", [0, 1, 3])
@@ -109,7 +109,7 @@ def test_a_member_that_heat_failed_at_is_there_if_tacker_counts_it(
     vnfd, healthy, failed, level, after
 ):
     one = instance(level)
-    scale_level.step(site(one, healthy, failed)).act()
+    group_sizes.scale_level_step(site(one, healthy, failed)).act()
     assert level_of(one) == after
     assert healed(one, vnfd) >= healthy
 
@@ -147,7 +147,7 @@ def test_fewer_members_than_a_level_stands_for_are_left_to_heat(
 
 def test_after_a_scale_out_the_level_follows_and_tacker_stores_it(vnfd):
     one = instance(1)
-    scale_level.follow_scale_out(site(one, 4))
+    group_sizes.follow_scale_out(site(one, 4))
     assert level_of(one) == 2
     assert one.saved == []
 
@@ -158,20 +158,20 @@ def test_a_scale_out_does_not_fail_when_heat_does_not_answer(vnfd, caplog):
 
     one = instance(1)
     silent_site: Any = types.SimpleNamespace(instance=one, group_sizes=silent)
-    scale_level.follow_scale_out(silent_site)
+    group_sizes.follow_scale_out(silent_site)
     assert level_of(one) == 1
     assert "Heat does not answer" in caplog.text
 
 
 def test_the_sizes_are_counted_without_a_change(vnfd):
     one = instance(0)
-    (found,) = scale_level.counts(site(one, 3))
+    (found,) = group_sizes.counts(site(one, 3))
     assert (found.group, found.heat, found.tacker) == (GROUP, 3, 2)
     assert level_of(one) == 0
 
 
 def test_groups_that_tacker_does_not_scale_have_no_level(vnfd):
-    assert scale_level.counts(site(instance(0), 3, group="another")) == ()
+    assert group_sizes.counts(site(instance(0), 3, group="another")) == ()
     one = instance(0)
     one.instantiated_vnf_info.scale_status = []
-    assert scale_level.counts(site(one, 3)) == ()
+    assert group_sizes.counts(site(one, 3)) == ()

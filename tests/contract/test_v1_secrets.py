@@ -7,9 +7,10 @@ import types
 import pytest
 from tacker.vnflcm import utils as vnflcm_utils
 
-from tacker_k8s_mgmt.hooks.entry import Entry
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, openstack, vim
-from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+from tacker_k8s_mgmt.hooks.hook import Entry
+from tacker_k8s_mgmt.hooks.v1 import instance as checkpoint
+from tacker_k8s_mgmt.hooks.v1 import stack, vim_registry
+from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
@@ -19,9 +20,10 @@ from tacker import objects
 from tacker.vnfm import keystone
 
 from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.hooks.v1 import driver as terminate
 from tacker_k8s_mgmt.hooks.v1 import driver as v1_driver
-from tacker_k8s_mgmt.hooks.v1 import requests, terminate
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.hooks.v1.instance import is_cluster
+from tacker_k8s_mgmt.request import reader
 from tests.contract.key_manager import BYTES_ID, PASSWORD, TEXT_ID, by_id
 from tests.helpers.requests import VNF
 from tests.helpers.samples import changed, request
@@ -106,7 +108,7 @@ class TestRequests:
         assert read.server_account.password.get_secret_value() == "file-pa55"
 
     def test_whether_it_is_a_cluster_is_known_without_them(self, instance, cloud):
-        assert requests.is_cluster(instance)
+        assert is_cluster(instance)
         assert cloud.asked == []
 
     def test_those_of_vms_are_not_needed_to_terminate(self, instance, cloud):
@@ -136,7 +138,7 @@ class TestRequests:
     def test_nor_where_the_request_is_wrong_as_well(self, instance):
         cfg.CONF.set_override("secret_directory", "", config.GROUP)
         body = instance.instantiated_vnf_info.additional_params
-        body[params.ATTRIBUTE]["vim_name"] = 5
+        body[reader.ATTRIBUTE]["vim_name"] = 5
         with pytest.raises(errors.ParamError) as caught:
             hook(instance).merged("Do this.")
         assert len(caught.value.problems) == 2
@@ -156,7 +158,7 @@ class TestTerminate:
             return ()
 
         monkeypatch.setattr(checkpoint, "save", lambda *_: None)
-        monkeypatch.setattr(vim, "VimRegistry", lambda *_: None)
+        monkeypatch.setattr(vim_registry, "VimRegistry", lambda *_: None)
         monkeypatch.setattr(
             V1Hook, "site", lambda *_: contextlib.nullcontext("the site")
         )
@@ -183,11 +185,11 @@ class TestTerminate:
     def request(self, kind, **ours):
         return types.SimpleNamespace(
             termination_type=kind,
-            additional_params={params.ATTRIBUTE: ours} if ours else {},
+            additional_params={reader.ATTRIBUTE: ours} if ours else {},
         )
 
     def in_barbican(self, instance):
-        given = instance.instantiated_vnf_info.additional_params[params.ATTRIBUTE]
+        given = instance.instantiated_vnf_info.additional_params[reader.ATTRIBUTE]
         given["ansible"]["password"] = {"secret_ref": by_id(BYTES_ID).target}
 
     def test_with_the_servers_login_all_goes(self, asked, cloud, instance):
@@ -229,7 +231,7 @@ class TestTerminate:
         self, instance, monkeypatch, region
     ):
         instance.vim_connection_info[0].access_info = region and {"region": region}
-        openstack.keep_vim(instance)
+        stack.keep_vim(instance)
         instance.vim_connection_info = []
         sessions = []
 
@@ -240,9 +242,9 @@ class TestTerminate:
         monkeypatch.setattr(
             keystone.Keystone, "initialize_client", lambda _, **access: log_in(access)
         )
-        assert openstack.login(CONTEXT, instance) == (1, region or "")
+        assert stack.login(CONTEXT, instance) == (1, region or "")
         assert [access["password"] for access in sessions] == [PASSWORD]
-        openstack.forget_vim(instance)
+        stack.forget_vim(instance)
         assert instance.vnf_metadata == {"of": "others"}
 
     def test_it_stays_for_a_retry(self, asked, instance, monkeypatch):

@@ -12,15 +12,14 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import context as v1_context
-from tacker_k8s_mgmt.hooks.v1 import vim
+from tacker_k8s_mgmt.hooks.v1 import hook as v1_context
+from tacker_k8s_mgmt.hooks.v1 import vim_registry
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity
-from tacker_k8s_mgmt.lifecycle.steps import readiness
-from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.remote import site, vm_identity
-from tacker_k8s_mgmt.remote.ssh import bastion_errors, login_errors
+from tacker_k8s_mgmt.model.vim import NodeObject
+from tacker_k8s_mgmt.operations import readiness
+from tacker_k8s_mgmt.operations.ports import MachineIdentity
+from tacker_k8s_mgmt.remote import site, vms
 from tests.contract.v1_instances import hook
 from tests.helpers import ssh_keys
 from tests.helpers.fakes.nodes import FakeNode
@@ -34,7 +33,7 @@ MACHINES = tuple(
 
 @pytest.fixture
 def one(monkeypatch, tmp_path):
-    monkeypatch.setattr(vim, "_plugin", lambda: None)
+    monkeypatch.setattr(vim_registry, "_plugin", lambda: None)
     instance = types.SimpleNamespace(id="vnf", tenant_id="tenant", vnf_metadata={})
     options = types.SimpleNamespace(
         boot_timeout=0.2, connect_timeout=1, key_directory="", login_timeout=60
@@ -73,7 +72,7 @@ def test_a_refused_login_is_noted_at_once_and_given_up_early(one, monkeypatch):
         on_refused("it takes no passwords")
         assert len(notes) == 1
         place = {"user": "ubuntu", "host": machine.ssh_address, "port": 22}
-        raise login_errors.PasswordsRefused(reason="it takes no passwords", **place)
+        raise errors.PasswordsRefused(reason="it takes no passwords", **place)
 
     monkeypatch.setattr(one._vms, "open", refusing)
     one.note = notes.append
@@ -154,11 +153,9 @@ class TestBastion:
     """Its failure says nothing about the hosts behind it."""
 
     ERRORS = (
-        bastion_errors.BastionUnreachable(
-            user="u", host="b", port=22, seconds=1, reason="-"
-        ),
-        bastion_errors.BastionRefused(user="u", host="b", port=22, reason="no"),
-        bastion_errors.BastionForbids(host="b", target="192.0.2.1"),
+        errors.BastionUnreachable(user="u", host="b", port=22, seconds=1, reason="-"),
+        errors.BastionRefused(user="u", host="b", port=22, reason="no"),
+        errors.BastionForbids(host="b", target="192.0.2.1"),
     )
 
     @pytest.fixture(params=ERRORS, ids=lambda error: type(error).__name__)
@@ -171,12 +168,12 @@ class TestBastion:
         return request.param
 
     def test_a_node_behind_it_is_not_taken_for_dead(self, one, error):
-        with pytest.raises(bastion_errors.BastionError) as caught:
+        with pytest.raises(errors.BastionError) as caught:
             one.unusable(name_nodes(MACHINES))
         assert caught.value is error
 
     def test_it_is_reported_once_and_not_for_each_vm(self, one, error):
-        with pytest.raises(bastion_errors.BastionError) as caught:
+        with pytest.raises(errors.BastionError) as caught:
             one.wait_reachable(MACHINES)
         assert caught.value is error
 
@@ -267,9 +264,9 @@ class TestUnusable:
             return Session()
 
         monkeypatch.setattr(one._vms, "log_in", log_in)
-        monkeypatch.setattr(vm_identity, "probe", lambda session: None)
+        monkeypatch.setattr(vms, "probe", lambda session: None)
         seen = MachineIdentity("machine", "boot", 1450, 7.5)
-        monkeypatch.setattr(vm_identity, "read", lambda session, vm: seen)
+        monkeypatch.setattr(vms, "read", lambda session, vm: seen)
         return found
 
     @pytest.mark.parametrize("why", WHYS, ids=lambda error: type(error).__name__)
@@ -288,7 +285,7 @@ class TestUnusable:
         def fails(*_):
             raise why
 
-        monkeypatch.setattr(vm_identity, name, fails)
+        monkeypatch.setattr(vms, name, fails)
         node, *_ = name_nodes(MACHINES)
         assert one.unusable([node]) == {node.name: why}
 
@@ -339,7 +336,7 @@ class TestIdentity:
         monkeypatch.setattr(one._vms, "get", lambda node: Session())
         monkeypatch.setattr(one._vms, "open", lambda *args: Session())
         monkeypatch.setattr(
-            vm_identity, "read", lambda *_: MachineIdentity("machine-1", next(told))
+            vms, "read", lambda *_: MachineIdentity("machine-1", next(told))
         )
 
     @staticmethod

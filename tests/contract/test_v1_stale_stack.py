@@ -10,8 +10,8 @@ from pydantic import SecretStr
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import driver, openstack, stale_stack
-from tacker_k8s_mgmt.lifecycle.ports import VimSpec
+from tacker_k8s_mgmt.hooks.v1 import driver, stack
+from tacker_k8s_mgmt.operations.ports import VimSpec
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import dependencies
@@ -45,14 +45,14 @@ def site():
 
 
 def step_with(monkeypatch, site, heat):
-    monkeypatch.setattr(openstack, "heat_of", lambda *_: heat)
+    monkeypatch.setattr(stack, "heat_of", lambda *_: heat)
     site.context, site.instance = None, types.SimpleNamespace(id=VNF)
-    return stale_stack.step(site)
+    return driver.step(site)
 
 
 def started(monkeypatch, site, heat):
     """The steps of ``instantiate_start``."""
-    monkeypatch.setattr(openstack, "heat_of", lambda *_: heat)
+    monkeypatch.setattr(stack, "heat_of", lambda *_: heat)
     instance = types.SimpleNamespace(id=VNF)
     site.context, site.instance = None, instance
     request = types.SimpleNamespace(additional_params={})
@@ -122,6 +122,6 @@ def test_heat_that_does_not_answer_is_an_error(monkeypatch, site):
         raise ConnectionError("no route")
 
     step = step_with(monkeypatch, site, None)
-    monkeypatch.setattr(openstack, "heat_of", refuse)
+    monkeypatch.setattr(stack, "heat_of", refuse)
     with pytest.raises(errors.RemoteError, match=r"not be asked for .*: no route"):
         step.probe()

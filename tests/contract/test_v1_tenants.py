@@ -22,9 +22,8 @@ from tacker.plugins.common import constants
 from tacker.vnfm import vim_client
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import helm_login, vim, vim_login
-from tacker_k8s_mgmt.model.cluster import ClusterAccess
-from tacker_k8s_mgmt.model.helm import HelmLogin
+from tacker_k8s_mgmt.hooks.v1 import vim_registry
+from tacker_k8s_mgmt.model.vim import ClusterAccess, HelmLogin
 from tests.contract.v1_instances import saved_instance
 from tests.contract.v1_vims import FakePlugin, spec
 
@@ -35,7 +34,7 @@ objects.register_all()
 @pytest.fixture
 def plugin(monkeypatch):
     fake = FakePlugin()
-    monkeypatch.setattr(vim, "_plugin", lambda: fake)
+    monkeypatch.setattr(vim_registry, "_plugin", lambda: fake)
     plugins = {constants.NFVO: fake}
     monkeypatch.setattr(manager.TackerManager, "get_service_plugins", lambda: plugins)
     # Tacker's own plugin encrypts them when it creates a VIM.
@@ -48,7 +47,7 @@ def of(tenant, **changes):
 
 
 def registry(instance):
-    return vim.VimRegistry(CONTEXT, instance)
+    return vim_registry.VimRegistry(CONTEXT, instance)
 
 
 def test_each_has_its_own_beside_the_clusters(plugin):
@@ -90,12 +89,12 @@ def test_metadata_that_name_a_vim_of_others_have_it_neither_changed_nor_removed(
     one = saved_instance()
     theirs = stranger(plugin, auth_url=url, **changes)
     before = copy.deepcopy(plugin.vims[theirs])
-    one.vnf_metadata = {vim.METADATA_KEY: theirs}
+    one.vnf_metadata = {vim_registry.METADATA_KEY: theirs}
     plugin.used.add(theirs)
     assert registry(one).registered() == ()
     assert not registry(one).in_use()
     assert registry(one).register(spec()) != theirs
-    one.vnf_metadata = {vim.METADATA_KEY: theirs}
+    one.vnf_metadata = {vim_registry.METADATA_KEY: theirs}
     registry(one).remove()
     assert plugin.vims == {theirs: before}
 
@@ -125,7 +124,7 @@ def test_the_clusters_own_stays_when_a_tenants_is_removed(plugin):
     ours = registry(one).register(spec())
     registry(one).register(of("blue"))
     registry(one).remove_tenant("blue")
-    assert one.vnf_metadata == {vim.METADATA_KEY: ours}
+    assert one.vnf_metadata == {vim_registry.METADATA_KEY: ours}
     assert [info.vim_id for info in one.vim_connection_info] == ["openstack", ours]
 
 
@@ -216,7 +215,7 @@ def test_another_cluster_at_the_same_address_has_its_own_helm(plugin, before, af
     wanted = dataclasses.replace(spec(), helm=after)
     vim_id = registry(one).register(wanted)
     assert list(plugin.vims) == [vim_id]
-    assert plugin.vims[vim_id]["extra"] == helm_login.kept(wanted)
+    assert plugin.vims[vim_id]["extra"] == vim_registry.kept(wanted)
     assert [info.vim_id for info in one.vim_connection_info] == ["openstack", vim_id]
 
 
@@ -271,7 +270,7 @@ def test_tacker_encrypts_the_new_login_and_reads_it_back(monkeypatch):
     driver.kubernetes = translate_inputs.KubernetesHTTPAPI()
     made = {"name": "of-blue", "type": "kubernetes", "id": "blue", "tenant_id": "p"}
     stored = {**made, "auth_url": "https://192.0.2.9:6443", "vim_project": {}}
-    stored["auth_cred"] = vim_login.of(ClusterAccess(SecretStr("0ld"), "CA"))
+    stored["auth_cred"] = vim_registry.of(ClusterAccess(SecretStr("0ld"), "CA"))
 
     def write(self, context, vim_id, vim):
         # As the database keeps it.
@@ -309,14 +308,14 @@ def test_tacker_encrypts_the_new_login_and_reads_it_back(monkeypatch):
     plugins = {constants.NFVO: plugin}
     monkeypatch.setattr(manager.TackerManager, "get_service_plugins", lambda: plugins)
     old, new = (ClusterAccess(SecretStr(one), "CA") for one in ("0ld", "n3w token"))
-    assert vim_login.is_current(CONTEXT, "blue", old)
-    login = {"auth_cred": vim_login.of(new)}
+    assert vim_registry.is_current(CONTEXT, "blue", old)
+    login = {"auth_cred": vim_registry.of(new)}
     with pytest.raises(nfvo.VimInUseException):
         plugin.update_vim(CONTEXT, "blue", {"vim": login})
-    assert vim_login.is_current(CONTEXT, "blue", old)
-    vim_login.update(plugin, CONTEXT, "blue", login)
-    assert vim_login.is_current(CONTEXT, "blue", new)
-    assert not vim_login.is_current(CONTEXT, "blue", old)
+    assert vim_registry.is_current(CONTEXT, "blue", old)
+    vim_registry.update(plugin, CONTEXT, "blue", login)
+    assert vim_registry.is_current(CONTEXT, "blue", new)
+    assert not vim_registry.is_current(CONTEXT, "blue", old)
     assert "n3w token" not in str(stored)
     assert list(keys) == ["1"]
 
@@ -327,7 +326,9 @@ def test_exposures_find_the_cluster_and_no_tenant(plugin, monkeypatch):
     registry(one).register(of("blue"))
     found = types.SimpleNamespace(get_by_id=lambda *_: one)
     monkeypatch.setattr(objects, "VnfInstance", found)
-    assert list(vim.registered(CONTEXT)) == [(one.id, plugin.vims[ours]["auth_url"])]
+    assert list(vim_registry.registered(CONTEXT)) == [
+        (one.id, plugin.vims[ours]["auth_url"])
+    ]
 
 
 def test_names_are_taken_by_others_only(plugin):

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-from tacker_k8s_mgmt.hooks.v1 import terminate
+from tacker_k8s_mgmt.hooks.v1 import driver
 from tests.helpers.samples import parsed
 
 
@@ -18,7 +18,7 @@ from tests.helpers.samples import parsed
 )
 def test_the_verb_that_goes_on_and_what_fail_would_leave(is_rollback, verb):
     params = parsed()
-    text = terminate.advice(params, is_rollback).failed
+    text = driver.advice(params, is_rollback).failed
     assert text.startswith(verb)
     assert "Do not send `fail`" in text
     assert f"{params.ansible.directory} on {params.ansible.host}" in text

@@ -14,8 +14,8 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.infra_drivers.openstack import heat_utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v2 import heat
-from tacker_k8s_mgmt.hooks.v2.request import Call
+from tacker_k8s_mgmt.hooks.v2 import stack
+from tacker_k8s_mgmt.hooks.v2.call import Call
 
 VIM = {
     "vimId": "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01",
@@ -65,13 +65,13 @@ def tackers(vim):
 def test_a_password_is_used_as_tacker_uses_it(configured, options):
     configured(**options)
     _, theirs = tackers(VIM)
-    session, region = heat.login_of(VIM)
+    session, region = stack.login_of(VIM)
     auth: Any = session.auth
     elements = auth.get_cache_id_elements()
     assert elements == theirs.session.auth.get_cache_id_elements()
     assert session.verify == theirs.session.verify
     assert region == "here"
-    assert theirs.service_type == heat._SERVICE
+    assert theirs.service_type == stack._SERVICE
 
 
 def test_tokens_by_oauth_are_asked_for_by_tackers_client(configured):
@@ -83,18 +83,18 @@ def test_tokens_by_oauth_are_asked_for_by_tackers_client(configured):
     places = {"tokenEndpoint": "https://key", "heatEndpoint": "https://heat/v1/p"}
     vim = {**VIM, "interfaceInfo": places}
     client, theirs = tackers(vim)
-    session, _ = heat.login_of(vim)
+    session, _ = stack.login_of(vim)
     assert type(session.auth) is type(theirs.session.auth)
     assert (session.cert, session.verify) == ("/etc/ssl/client.pem", "/etc/ssl/ca.pem")
     assert client.base_url == "https://heat/v1/p"
-    assert heat._adapter(vim).endpoint_override == "https://heat/v1/p"
+    assert stack._adapter(vim).endpoint_override == "https://heat/v1/p"
 
 
 def test_options_that_an_earlier_tacker_has_not_are_as_if_off(monkeypatch):
     conf = cfg.ConfigOpts()
     conf.register_opts([cfg.IntOpt("other")], group="v2_vnfm")
     monkeypatch.setattr(cfg, "CONF", conf)
-    session, _ = heat.login_of(VIM)
+    session, _ = stack.login_of(VIM)
     assert session.verify is False
 
 
@@ -102,7 +102,7 @@ def test_a_keystone_that_does_not_answer_is_a_remote_error():
     instance = {"id": VIM["vimId"], "vimConnectionInfo": {"openstack": VIM}}
     call = Call("heal_end", {}, instance, {}, package="")
     with pytest.raises(errors.RemoteError) as caught:
-        heat.resources_of(call)
+        stack.resources_of(call)
     assert "could not be read: Unable to establish connection" in str(caught.value)
     assert "vim-secret" not in str(caught.value)
 

@@ -16,8 +16,8 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.operations.records import WHOLE_FILE
 from tacker_k8s_mgmt.topology.connection_points import Attachment
-from tacker_k8s_mgmt.topology.heal_record import WHOLE_FILE
 from tests.contract import v2_world
 from tests.contract.v2_operations import (
     EIGHT,

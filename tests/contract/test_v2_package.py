@@ -25,10 +25,10 @@ from tacker.sol_refactored.common import vnfd_utils
 from tacker.sol_refactored.conductor import vnflcm_driver_v2
 from tacker.sol_refactored.infra_drivers.openstack import openstack
 
-from tacker_k8s_mgmt.csar import request as request_check
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.csar.api import V2
-from tacker_k8s_mgmt.csar.build import build
+from tacker_k8s_mgmt.tools.csar import body as request_check
+from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.tools.csar.build import build
+from tacker_k8s_mgmt.tools.csar.tacker_api import V2
 from tests.contract import request_schemas
 
 VNF = "9c9c9c9c-0000-4000-8000-000000000002"
@@ -39,7 +39,7 @@ USER_DATA = {
 
 
 def sample(name):
-    return json.loads((sources.samples(V2) / "requests" / name).read_text())
+    return json.loads((parts.samples(V2) / "requests" / name).read_text())
 
 
 @pytest.fixture(autouse=True)
@@ -192,7 +192,7 @@ def api_takes(operation, body):
     "body",
     [
         *SHAPES,
-        *(sample(path.name) for path in (sources.samples(V2) / "requests").iterdir()),
+        *(sample(path.name) for path in (parts.samples(V2) / "requests").iterdir()),
     ],
     ids=lambda body: json.dumps(body)[:60],
 )
@@ -230,7 +230,7 @@ def test_every_hook_leads_to_our_script(vnfd, flavour, hook):
     script = vnfd.get_interface_script(flavour, hook)
     copy = f"{vnfd.csar_dir}/Definitions/{script}"
     with open(copy, "rb") as opened:
-        assert opened.read() == sources.driver(V2)
+        assert opened.read() == parts.driver(V2)
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,14 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.csar.api import V2
-from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.hooks.v2 import context, driver, settings
-from tacker_k8s_mgmt.hooks.v2.request import Call
-from tacker_k8s_mgmt.request import params as parameters
+from tacker_k8s_mgmt.hooks.v2 import driver
+from tacker_k8s_mgmt.hooks.v2 import hook as context
+from tacker_k8s_mgmt.hooks.v2.call import Call
+from tacker_k8s_mgmt.hooks.v2.hook import read
+from tacker_k8s_mgmt.request import reader as parameters
+from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.tools.csar.build import build
+from tacker_k8s_mgmt.tools.csar.tacker_api import V2
 from tests.contract import v2_world
 from tests.helpers import upgrades
 from tests.helpers.requests import VNF
@@ -26,7 +28,7 @@ start, end, rollback_start, rollback_end = (
     for name in ("start", "end", "rollback_start", "rollback_end")
 )
 IMAGE = "ubuntu-24.04-server-cloudimg-amd64"
-SAMPLE = sources.samples(V2) / "requests" / "change-vnfpkg.json"
+SAMPLE = parts.samples(V2) / "requests" / "change-vnfpkg.json"
 #: A later request repeats what is not kept.
 REPEATED = upgrades.stored()["k8s_cluster_installation_param"]
 
@@ -92,7 +94,7 @@ def made(package, site, tmp_path, monkeypatch):
             grant_request={},
             package=str(package),
         )
-        return context.V2Hook(call, settings.read())
+        return context.V2Hook(call, read())
 
     return make
 

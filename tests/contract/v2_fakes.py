@@ -77,13 +77,14 @@ class Site(FakeSite):
 
 def enter(path):
     """Put the fakes in place, in the script's process."""
-    from tacker_k8s_mgmt.hooks.v2 import context, driver, scale, vim
+    from tacker_k8s_mgmt.hooks.v2 import connections, driver
+    from tacker_k8s_mgmt.hooks.v2.hook import V2Hook
 
     with open(path, "rb") as file:
         site = pickle.load(file)  # noqa: S301
 
     def made(hook, _params):
-        site.vims = vim.Connections(hook.call.instance)
+        site.vims = connections.Connections(hook.call.instance)
         return site
 
     def keep():
@@ -91,7 +92,7 @@ def enter(path):
         site.runs.clear()
         Path(path).write_bytes(pickle.dumps(site))
 
-    context.V2Hook.site = made
-    for module in (driver, scale):
+    V2Hook.site = made
+    for module in (driver, driver):
         vars(module).update(resources_of=lambda call: site.resources())
     atexit.register(keep)

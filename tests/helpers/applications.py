@@ -9,16 +9,16 @@ import yaml
 
 from lab import settings as lab_settings
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.runner import Runner, Step
-from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
-from tacker_k8s_mgmt.lifecycle.steps.applications import ApplicationChanges
 from tacker_k8s_mgmt.model.nodes import Node
-from tacker_k8s_mgmt.model.redaction import Redactor
-from tacker_k8s_mgmt.remote.clock import SystemClock
+from tacker_k8s_mgmt.operations.applications import ApplicationChanges
+from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.step import Runner, Step
+from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
-from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.ssh.session import Session
-from tacker_k8s_mgmt.request.params import InstallParams, parse
+from tacker_k8s_mgmt.remote.timing import SystemClock
+from tacker_k8s_mgmt.request.reader import InstallParams, parse
+from tacker_k8s_mgmt.text import Redactor
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.kubeapi import ADMIN_TOKEN

@@ -8,10 +8,10 @@ from typing import Any
 import yaml
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.model.nodes import Node, Role
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.quorum import EtcdMember
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tests.helpers.fakes.cluster import FakeCluster
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.playbooks import FakePlaybooks, failed

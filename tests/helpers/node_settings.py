@@ -5,11 +5,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
-from tacker_k8s_mgmt.lifecycle.modify import Modify
-from tacker_k8s_mgmt.lifecycle.steps.node_changes import NodeChanges
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.operations import ports
+from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.modify import Modify
+from tacker_k8s_mgmt.operations.node_changes import NodeChanges
 from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.site import FakeSite

@@ -4,20 +4,19 @@
 from dataclasses import replace
 from typing import Any, cast
 
-from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
-from tacker_k8s_mgmt.lifecycle.instantiate import (
+from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.operations import ports
+from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
+from tacker_k8s_mgmt.operations.instantiate import (
     Instantiate,
     WholeHealEnd,
     WholeHealStart,
 )
-from tacker_k8s_mgmt.lifecycle.runner import Runner
-from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
-from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
-from tacker_k8s_mgmt.lifecycle.state import Dependencies
-from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.model.redaction import Redactor
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut
+from tacker_k8s_mgmt.operations.state import Dependencies
+from tacker_k8s_mgmt.operations.step import Runner
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.text import Redactor
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.nodes import machine

@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import key_aliases
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.structure import Structure, border_names
 from tests.helpers.samples import KEY, REMOVED, changed
 
 MARKER = "Pa55-w0rd-"
@@ -53,9 +53,9 @@ LISTED_SECRETS: Mapping[str, Mapping[str, Any]] = {
 
 
 def attributes(
-    model: type[key_aliases.Structure] = InstallParams, place: str = ""
+    model: type[Structure] = InstallParams, place: str = ""
 ) -> Iterator[str]:
-    for name, nested in key_aliases.border_names(model).items():
+    for name, nested in border_names(model).items():
         yield f"{place}{name}"
         if nested:
             yield from attributes(nested, f"{place}{name}.")

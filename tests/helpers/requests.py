@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from tacker_k8s_mgmt.request.params import InstallParams, merged, parse
+from tacker_k8s_mgmt.request.reader import InstallParams, merged, parse
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 BALANCER = {

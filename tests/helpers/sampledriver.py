@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.tools.csar import parts
 from tests.helpers import sampledriver_hot, sampledriver_vnfd
 from tests.helpers.sampledriver_vnfd import VDUS
 
@@ -109,7 +109,7 @@ def write(root: Path, occurrences: bool = True) -> Path:
 
 def _user_data() -> str:
     """As ours, under the sample's name and without the method ``scale``."""
-    path = sources.samples() / "vnfd/simple/UserData/k8s_cluster_user_data.py"
+    path = parts.samples() / "vnfd/simple/UserData/k8s_cluster_user_data.py"
     text = path.read_text().replace("KubernetesClusterUserData", "SampleUserData")
     begin, end = (
         text.index("    @staticmethod\n    def scale("),

@@ -11,8 +11,8 @@ import pytest
 
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.request import key_aliases, params
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request import reader, structure
+from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -89,7 +89,7 @@ def request(body: Any) -> dict[str, Any]:
 
 def parsed(changes: dict[str, Any] | None = None) -> InstallParams:
     """The simple parameters, with changes, as the model."""
-    made = params.parse(request(changed(changes or {})))
+    made = reader.parse(request(changed(changes or {})))
     assert made is not None
     return made
 
@@ -97,7 +97,7 @@ def parsed(changes: dict[str, Any] | None = None) -> InstallParams:
 def problems(body: Any) -> tuple[str, ...]:
     """The problems of a request, from its error."""
     with pytest.raises(ParamError) as caught:
-        params.parse(request(body))
+        reader.parse(request(body))
     return caught.value.problems
 
 
@@ -105,7 +105,7 @@ def camelised(value: Any) -> Any:
     """A request as Tacker's GET view shows it."""
     if isinstance(value, dict):
         return {
-            key_aliases.camel(name): camelised(inner) for name, inner in value.items()
+            structure.camel(name): camelised(inner) for name, inner in value.items()
         }
     return value
 

@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 import pytest
 
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import params
-from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.request.secret_references import Reference, Unresolved
+from tacker_k8s_mgmt.request import reader
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.secrets import Reference, Unresolved
 from tests.helpers.param_strategies import LISTED_SECRETS, OPTION_SECRETS, with_option
 from tests.helpers.samples import KEY, changed, request
 
@@ -98,4 +98,4 @@ def dictionary(secrets: Mapping[str, str]) -> Callable[[Reference], str]:
 
 def without(body: dict[str, Any]) -> Any:
     """What is kept of a request."""
-    return params.without_secrets(request(body))["k8s_cluster_installation_param"]
+    return reader.without_secrets(request(body))["k8s_cluster_installation_param"]

@@ -5,12 +5,12 @@ import ast
 import functools
 from pathlib import Path
 
-from tacker_k8s_mgmt.model import python_text
+from tacker_k8s_mgmt.model import untrusted
 
 
 @functools.cache
 def module(path: Path) -> ast.Module:
     """A module as a tree, which is read and not changed."""
-    found = python_text.parse(path.read_text())
+    found = untrusted.parse_python(path.read_text())
     assert found, path
     return found

@@ -23,8 +23,8 @@ import paramiko
 from paramiko import common, sftp
 from pydantic import SecretStr
 
-from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
+from tacker_k8s_mgmt.remote.ssh.session import Endpoint
 from tests.helpers.tool_warnings import warnings_in
 
 #: The server stands for another machine: nothing that it logs, such as a client that

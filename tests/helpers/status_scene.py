@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ExposedService, Server
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, name_nodes
 from tacker_k8s_mgmt.model.services import Service
-from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.status import report
+from tacker_k8s_mgmt.model.vim import NodeObject
+from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.status.facts import Answers, Count, Row, Source, Vim
+from tacker_k8s_mgmt.status.rows import compare
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
 from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.samples import REMOVED, machine, parsed
@@ -129,7 +129,7 @@ class Scene:
 def rows(
     scene: Scene, params: InstallParams = PARAMS, silent: Iterable[str] = ()
 ) -> dict[str, Row]:
-    return {row.name: row for row in report.compare(scene.answers(silent), params)}
+    return {row.name: row for row in compare(scene.answers(silent), params)}
 
 
 def cells(row: Row, columns: Sequence[Source] = COLUMNS) -> list[str]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade, UpgradeStart
 from tacker_k8s_mgmt.model.nodes import Node, Role
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.quorum import EtcdMember
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
+from tacker_k8s_mgmt.operations.upgrade import Upgrade, UpgradeStart
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
-from tacker_k8s_mgmt.request.params import InstallParams, merged, parse
+from tacker_k8s_mgmt.request.reader import InstallParams, merged, parse
 from tests.helpers.fakes.cluster import FakeCluster
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.nodes import FakeNode, machine, takes

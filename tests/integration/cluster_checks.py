@@ -22,7 +22,7 @@ def roles(nodes: Iterable[str]) -> list[str]:
 
 def check(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[str]:
     config = str(client.state() / "etc" / "tacker.conf")
-    command = [sys.executable, "-m", "tacker_k8s_mgmt.cli", "cluster", "check"]
+    command = [sys.executable, "-m", "tacker_k8s_mgmt.tools.cli", "cluster", "check"]
     done = subprocess.run(
         [*command, cluster.id, "--config-file", config, *arguments],
         cwd=ROOT,

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from lab import client
 from lab.cloud.addresses import CONTROLLER_ADDRESS
-from tacker_k8s_mgmt.csar import cnf as csar_cnf
-from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.model.services import RELEASE_ANNOTATION
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
+from tacker_k8s_mgmt.tools.csar import build as csar_cnf
+from tacker_k8s_mgmt.tools.csar import parts
 from tests.integration import cnf
 from tests.integration.cluster import Cluster, begun, eventually
 
@@ -70,7 +70,7 @@ class Web(cnf.Cnf):
 
     def _build(self, csar: Path, vnfd_id: str, manifest: str | None) -> None:
         source = csar.with_suffix("")
-        shutil.copytree(sources.samples() / "cnf", source)
+        shutil.copytree(parts.samples() / "cnf", source)
         with (source / cnf.MANIFEST).open("a") as file:
             file.write(_UDP_SERVICE)
         csar_cnf.pack(csar, source=source, api=self.api, vnfd_id=vnfd_id)
@@ -148,7 +148,7 @@ class Web(cnf.Cnf):
         return given
 
     def _of_chart(self) -> dict[str, Any]:
-        sample = sources.samples() / "cnf" / "requests" / "instantiate-helm.json"
+        sample = parts.samples() / "cnf" / "requests" / "instantiate-helm.json"
         return dict(json.loads(sample.read_text())["additionalParams"])
 
     def _instantiate(self, given: dict[str, Any], state: str = "COMPLETED") -> str:
@@ -243,7 +243,7 @@ class WebV2(Web):
 
     def _of_chart(self) -> dict[str, Any]:
         self._vim = {**self._vim, "vimType": "ETSINFV.HELM.V_3"}
-        sample = sources.samples() / "cnf" / "requests" / "instantiate-helm-v2.json"
+        sample = parts.samples() / "cnf" / "requests" / "instantiate-helm-v2.json"
         return dict(json.loads(sample.read_text())["additionalParams"])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import client, settings
-from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.tools.cli import main
 from tests.documents import account, blocks, running
 
 #: What ssh asks for: the password of the user in the sample requests, and whether an

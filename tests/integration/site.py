@@ -12,7 +12,7 @@ from lab import client
 from tests.integration.conftest import ANSIBLE_SERVER, Cluster, Lab
 
 LIMIT = 300  # seconds
-PROGRAM = (sys.executable, "-m", "tacker_k8s_mgmt.cli")
+PROGRAM = (sys.executable, "-m", "tacker_k8s_mgmt.tools.cli")
 #: What no cloud can tell.
 ANSWERS = (
     *("--ansible-host", ANSIBLE_SERVER, "--ansible-password", "file:ansible-server"),

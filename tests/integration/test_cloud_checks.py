@@ -16,8 +16,8 @@ from lab import client, settings
 from lab.cloud.addresses import CONTROLLER_ADDRESS
 from lab.cloud.state import State
 from lab.services import compute, images
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.csar import api, sources
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.csar import parts, tacker_api
 from tests.integration import site
 from tests.integration.conftest import ANSIBLE_SERVER, PARAMETERS
 
@@ -64,7 +64,9 @@ def no_way_to(address: str) -> Iterator[None]:
             client.on_host(ANSIBLE_SERVER, "ip", "rule", "del", "pref", number)
 
 
-@pytest.mark.parametrize("version", [api.V1, api.V2], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "version", [tacker_api.V1, tacker_api.V2], ids=lambda one: one.name
+)
 def test_a_request_of_request_init_is_good(tmp_path, version):
     csar = built(tmp_path / "simple.zip", "--api", version.name)
     path = tmp_path / "instantiate.json"
@@ -81,7 +83,7 @@ class TestFaults:
         """A package for another image, a flavour too small, and a Heat to come."""
         place = tmp_path_factory.mktemp("faulty")
         source = place / "samples"
-        shutil.copytree(sources.samples(), source)
+        shutil.copytree(parts.samples(), source)
         top = source / "hot" / "simple" / "base_hot_top.yaml"
         top.write_text(top.read_text().replace("2018-08-31", "2099-08-31", 1))
         names = ("--image", images.OTHER, "--flavor", compute.TOO_SMALL)

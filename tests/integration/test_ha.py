@@ -15,8 +15,8 @@ from lab import client
 from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember, refusal
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.ssh import login
-from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
+from tacker_k8s_mgmt.remote.ssh.session import Endpoint
 from tests.integration.cluster_checks import control_planes, roles
 from tests.integration.conftest import Cluster, Lab, eventually
 

@@ -13,7 +13,7 @@ import pytest
 
 from lab import client, settings
 from lab.cloud import base
-from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.tools.csar import parts
 from tests.integration.conftest import (
     PROXY_SECRET,
     SERVER_ACCOUNT,
@@ -25,7 +25,7 @@ from tests.integration.conftest import (
 pytestmark = pytest.mark.lab
 
 #: The user data of the samples, which have the image's own user take a password.
-CLOUD_INIT = sources.samples() / "cloud-init.yaml"
+CLOUD_INIT = parts.samples() / "cloud-init.yaml"
 USER = base.STOCK_ACCOUNT.name
 NOWHERE = f"http://127.0.0.1:9311/v1/secrets/{uuid.uuid4()}"
 GRACEFUL = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 1}

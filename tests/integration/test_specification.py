@@ -12,7 +12,7 @@ import yaml
 
 from lab import client
 from lab.cloud import ansible_server
-from tacker_k8s_mgmt.csar import archive
+from tacker_k8s_mgmt.tools.csar import archive
 from tests.helpers import specification
 from tests.integration.conftest import ANSIBLE_SERVER, PARAMETERS, Cluster, Lab
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tacker_k8s_mgmt.hooks.v2.request import cluster_vim_id
+from tacker_k8s_mgmt.hooks.v2.call import cluster_vim_id
 from tests.integration import exposed, projects
 from tests.integration.cluster import begun
 from tests.integration.cluster_checks import check

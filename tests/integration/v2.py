@@ -11,13 +11,13 @@ from typing import Any
 from lab import client, settings
 from lab.services.rest import Session
 from lab.tacker_api import TackerV2
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.csar.api import V2
+from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.tools.csar.tacker_api import V2
 from tests.integration import cnf, exposed
 from tests.integration.cluster import PARAMETERS, Cluster
 from tests.integration.laboratory import Lab
 
-REQUESTS = sources.samples(V2) / "requests"
+REQUESTS = parts.samples(V2) / "requests"
 OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
 KUBERNETES = "ETSINFV.KUBERNETES.V_1"
 #: The administrator's account that the driver makes in a cluster, and its secret.

@@ -12,8 +12,8 @@ from typing import Any
 import requests
 
 from lab.artifacts import releases
-from tacker_k8s_mgmt.csar import cnf as csar_cnf
-from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.tools.csar import build as csar_cnf
+from tacker_k8s_mgmt.tools.csar import parts
 from tests.integration import cnf, exposed
 from tests.integration.cluster import Cluster, eventually
 from tests.real import workloads
@@ -39,7 +39,7 @@ class _Real:
 
     def _build(self, csar: Path, vnfd_id: str, manifest: str | None) -> None:
         source = csar.with_suffix("")
-        shutil.copytree(sources.samples() / "cnf", source)
+        shutil.copytree(parts.samples() / "cnf", source)
         (source / cnf.MANIFEST).write_text(workloads.exposed_cnf(self.coredns))
         csar_cnf.pack(csar, source=source, api=self.api, vnfd_id=vnfd_id)
 

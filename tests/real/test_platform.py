@@ -238,7 +238,7 @@ class TestTenants:
                 [
                     sys.executable,
                     "-m",
-                    "tacker_k8s_mgmt.cli",
+                    "tacker_k8s_mgmt.tools.cli",
                     *words,
                     "--config-file",
                     config,

@@ -45,7 +45,7 @@ def test_what_is_installed_has_the_data_of_every_package(tmp_path):
     argv += ["build_py", "-d", str(tmp_path)]
     subprocess.run(argv, cwd=tree.ROOT, check=True, capture_output=True)
     own = [name for name in tree.files() if name.startswith("tacker_k8s_mgmt/")]
-    assert "tacker_k8s_mgmt/csar/request_schemas.json" in own
+    assert "tacker_k8s_mgmt/tools/csar/request_schemas.json" in own
     assert [name for name in own if not (tmp_path / name).is_file()] == []
 
 

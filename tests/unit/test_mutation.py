@@ -49,7 +49,7 @@ def test_a_sample_is_that_of_its_seed():
 
 
 def test_a_mutant_meets_the_tests_of_its_module_first():
-    path = "tacker_k8s_mgmt/model/drain.py"
+    path = "tacker_k8s_mgmt/model/pods.py"
     first, second = mutation.tests_of(path, ("tests/unit",))
     assert first[0] == "tests/unit/model/test_drain.py"
     assert "tests/unit/remote/kubernetes/test_cluster.py" not in first
@@ -57,7 +57,7 @@ def test_a_mutant_meets_the_tests_of_its_module_first():
 
 
 def test_a_command_meets_the_tests_that_run_it():
-    path = "tacker_k8s_mgmt/cli/commands/csar_build.py"
+    path = "tacker_k8s_mgmt/tools/cli/commands/csar.py"
     met = {test for stage in mutation.tests_of(path, ("tests/unit",)) for test in stage}
     assert {"tests/unit/csar/test_cli.py", "tests/unit/cli/test_docs.py"} <= met
 

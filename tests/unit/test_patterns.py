@@ -18,7 +18,7 @@ CALLS = {
         "://",
     ),
     "words of a page": (
-        "from tacker_k8s_mgmt.cli.render import html",
+        "from tacker_k8s_mgmt.tools.render import html",
         "html._whole(text)",
         "aaa",
     ),

@@ -11,12 +11,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from sphinx.application import Sphinx
 
-from tacker_k8s_mgmt.request import cnf_exposure, params, secret_fields
-from tacker_k8s_mgmt.request.key_aliases import Structure
+from tacker_k8s_mgmt.request import cnf_exposure, reader
 from tacker_k8s_mgmt.request.operator_server import LEFT_TO_OPERATOR
+from tacker_k8s_mgmt.request.secrets import attributes
+from tacker_k8s_mgmt.request.structure import Structure
 
 _MODELS: dict[str, type[Structure]] = {
-    params.ATTRIBUTE: params.InstallParams,
+    reader.ATTRIBUTE: reader.InstallParams,
     cnf_exposure.ATTRIBUTE: cnf_exposure.ExposureParams,
 }
 
@@ -75,11 +76,11 @@ class ParameterTable(Directive):
 
     def run(self) -> list[nodes.Node]:
         """The list."""
-        model = _MODELS[self.arguments[0] if self.arguments else params.ATTRIBUTE]
+        model = _MODELS[self.arguments[0] if self.arguments else reader.ATTRIBUTE]
         items = []
         secrets = {
             ".".join(part for part in location if part != "*")
-            for location, _ in secret_fields.attributes(model)
+            for location, _ in attributes(model)
         }
         env = self.state.document.settings.env
         for attribute, *remarks, description in rows(model):

@@ -1,30 +1,221 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hooks of a CNF do, whichever API calls them.
+"""What the hooks of a CNF do on the cluster that the CNF runs on, in either API.
 
 The table has one entry for each hook that does something; what an API passes is read by
-:mod:`.v1` and :mod:`.v2`.
+:mod:`.v1` and :mod:`.v2`. What to send to Tacker when a hook has failed depends on the
+API and the hook.
+
+The cluster is found by the CNF's VIM. The login of the cluster and of its load balancer
+comes from where the cluster's own hooks have it, so the CNF's owner needs none. What
+allows an exposure is that Tacker runs the CNF on that cluster: the endpoint of the
+CNF's VIM has to be the cluster's, also where the request names the cluster, and the
+VIM's login has to be one that may create the CNF's Services there. In the v1 API, where
+Tacker has verified a VIM and knows its project, a VIM of the cluster's own project is
+enough.
+
+The Services are read from the manifests of the CNF's package before they are in the
+cluster. The token of a VIM is the one with which Tacker uses it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
 from oslo_log import log as logging
+from tacker import context as tacker_context
+from tacker.common import oidc_utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints
-from tacker_k8s_mgmt.hooks.cnf import clusters
-from tacker_k8s_mgmt.lifecycle.expose import (
+from tacker_k8s_mgmt.hooks import advice, instances
+from tacker_k8s_mgmt.hooks.advice import Advice
+from tacker_k8s_mgmt.hooks.hook import Operation
+from tacker_k8s_mgmt.hooks.v1 import database, vim_registry
+from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
+from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
+from tacker_k8s_mgmt.model.exposure import Exposure
+from tacker_k8s_mgmt.model.nodes import same_server
+from tacker_k8s_mgmt.model.services import Cnf, Service
+from tacker_k8s_mgmt.model.vim import ClusterIdentity
+from tacker_k8s_mgmt.operations.expose import (
     CheckExposure,
     CheckModified,
     Expose,
     Unexpose,
 )
-from tacker_k8s_mgmt.model.exposure import Exposure
-from tacker_k8s_mgmt.model.services import Cnf, Service
+from tacker_k8s_mgmt.operations.state import Dependencies
+from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.request import cnf_exposure
-from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
+from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE, ExposureParams
+
+
+class NoCluster(errors.TackerError):
+    """No cluster of this driver has the API that is the CNF's VIM.
+
+    The field ``lives`` says that the cluster that the request names has another API.
+    """
+
+    message = (
+        "{endpoint}, the VIM of the CNF, is no cluster that this driver made{but}."
+    )
+    default_hint = (
+        "Instantiate the CNF on the VIM that the cluster is registered as, or from a "
+        "package without this driver."
+    )
+
+
+def at(
+    endpoint: str,
+    named: str | None = None,
+    check: Callable[[str, bool], None] = lambda vnf_id, is_v1: None,
+) -> str:
+    """The id of the cluster's VNF instance.
+
+    :param endpoint: URL of the API that is the CNF's VIM.
+    :param named: the id in the CNF's request; None if it names none.
+    :param check: see :func:`check_login`.
+    :raises NoCluster: there is none, or it is not the one that is named.
+    :raises TackerError: there are several.
+    """
+    registered = tuple(_registered())
+    at_endpoint = sorted(
+        {
+            (vnf_id, is_v1)
+            for vnf_id, url, is_v1 in registered
+            if same_server(url, endpoint)
+        }
+    )
+    known = _known(at_endpoint, endpoint)
+    found = [vnf_id for vnf_id, _ in known]
+    if named in found:
+        check(str(named), dict(known)[str(named)])
+        return str(named)
+    if named:
+        other = f": it is that of VNF instance {found[0]}" if found else ""
+        but = f" as VNF instance {named}{other}"
+        lives = any(vnf_id == named for vnf_id, *_ in registered)
+        raise NoCluster(endpoint=endpoint, but=but, lives=lives)
+    if not found:
+        raise NoCluster(endpoint=endpoint, but="", lives=False)
+    found = _accepting(known, check)
+    if len(found) > 1:
+        raise errors.TackerError(
+            detail=f"{endpoint}, the VIM of the CNF, is the API of several clusters: "
+            f"{', '.join(found)}.",
+            hint="Name one of them as cluster_vnf_instance_id.",
+        )
+    return found[0]
+
+
+def check_login(
+    vnf_id: str,
+    is_v1: bool,
+    *,
+    project: str,
+    token: Callable[[], str],
+    namespaces: Callable[[], Collection[str]],
+) -> None:
+    """Check that a CNF may use a cluster.
+
+    :param vnf_id: the cluster's VNF instance; of the v1 API, if *is_v1*.
+    :param project: of the CNF; "" in the v2 API, which does not know it.
+    :param token: returns that of the CNF's VIM.
+    :param namespaces: returns those of its Services.
+    :raises LoginNotAccepted, OtherCluster, RemoteError: see :func:`.api_login.check`.
+    """
+    context = tacker_context.get_admin_context()
+    if is_v1:
+        owner = database.ask(context, partial(vim_registry.project_of, vnf_id=vnf_id))
+        if project and project == owner:
+            return
+    known = (vim_registry if is_v1 else v2_lookup).identity(context, vnf_id)
+    if known is None:
+        raise api_login.OtherCluster(endpoint="of the CNF's VIM", vnf=vnf_id)
+    api_login.check(vnf_id, known, token(), namespaces())
+
+
+def _known(
+    found: Sequence[tuple[str, bool]], endpoint: str
+) -> Sequence[tuple[str, bool]]:
+    """The clusters that the driver has made, of those that are said to be there.
+
+    Users of the v2 API can write an entry such as the driver's. Beside a cluster that
+    is recorded none counts, and otherwise one with a login of an administrator.
+    """
+
+    def is_at(known: ClusterIdentity | None) -> bool:
+        return known is not None and same_server(known.endpoint, endpoint)
+
+    known = [one for one in found if one[1] or is_at(v2_lookup.recorded(one[0]))]
+    if known:
+        return known
+    context, failure = tacker_context.get_admin_context(), None
+    for one in found:
+        try:
+            if is_at(v2_lookup.identity(context, one[0])):
+                known.append(one)
+        except errors.RemoteError as error:
+            # It may be an entry that leads nowhere, beside the cluster's own.
+            failure = failure or error
+    if failure and not known:
+        raise failure
+    return known
+
+
+def _accepting(
+    known: Sequence[tuple[str, bool]], check: Callable[[str, bool], None]
+) -> list[str]:
+    """The clusters that accept the CNF's login.
+
+    :raises LoginNotAccepted, OtherCluster, RemoteError: none does.
+    """
+    accepting, failure = [], None
+    for vnf_id, is_v1 in known:
+        try:
+            check(vnf_id, is_v1)
+            accepting.append(vnf_id)
+        except (errors.TackerError, errors.VimError, errors.RemoteError) as error:
+            failure = failure or error
+    if failure and not accepting:
+        raise failure
+    return accepting
+
+
+def work(
+    cluster: str,
+    name: str,
+    operation: Callable[[Dependencies], Operation],
+    advice: Callable[[Exception], str],
+    followed_by: str = "",
+) -> None:
+    """Run an operation on a cluster.
+
+    :param cluster: id of its VNF instance.
+    :param name: of the operation, for lock, journal and errors.
+    :param advice: returns what to send to Tacker after an error.
+    :param followed_by: the operation that comes next for the same request of Tacker's.
+    """
+    hook, params = instances.record(cluster).command(name)
+    if isinstance(hook, V1Hook):
+        database.release(hook.context)
+    with hook.site(params) as site:
+        made = operation(hook.dependencies(params, site))
+        hook.run(made.steps(), params.secrets(), advice, made.left, followed_by)
+
+
+def _registered() -> Iterator[tuple[str, str, bool]]:
+    """Id and URL of each cluster, and whether it is of the v1 API."""
+    context = tacker_context.get_admin_context()
+    for read, is_v1 in ((vim_registry.registered, True), (v2_lookup.registered, False)):
+        # The answer is complete before the session is closed.
+        for vnf_id, url in database.ask(context, partial(_all, read)):
+            yield vnf_id, url, is_v1
+
+
+def _all(read: Callable[[Any], Iterator[tuple[str, str]]], context: Any) -> Any:
+    return list(read(context))
+
 
 LOG = logging.getLogger(__name__)
 
@@ -39,7 +230,7 @@ class Call(Protocol):
     def vnf_id(self) -> str: ...
 
     @property
-    def advice(self) -> hints.Advice:
+    def advice(self) -> advice.Advice:
         """What to send when the hook has failed."""
 
     @property
@@ -126,18 +317,18 @@ def _params(call: Call, wrong: str = "") -> ExposureParams:
 
 def _on_cluster(call: Call, params: ExposureParams, operation: Any) -> None:
     check = partial(
-        clusters.check_login,
+        check_login,
         project=call.project,
         token=call.token,
         namespaces=partial(_namespaces, call),
     )
-    cluster = clusters.at(call.endpoint(), params.cluster_vnf_instance_id, check)
+    cluster = at(call.endpoint(), params.cluster_vnf_instance_id, check)
     call.begin()
     name = f"{call.name} of CNF {call.vnf_id}"
     followed_by = _FOLLOWED_BY.get(call.name, "")
     if followed_by:
         followed_by += f" of CNF {call.vnf_id}"
-    clusters.work(cluster, name, operation, call.advice, followed_by)
+    work(cluster, name, operation, call.advice, followed_by)
 
 
 def _namespaces(call: Call) -> frozenset[str]:
@@ -150,7 +341,7 @@ def _namespaces(call: Call) -> frozenset[str]:
 
 def _check(call: Call) -> None:
     """Refuse a request before anything is created."""
-    with hints.attached(call.advice):
+    with advice.attached(call.advice):
         params = _params(call, call.advice.refused)
         expected = partial(_expected, call, params, call.manifests())
         # Wrong names are found without the cluster.
@@ -176,14 +367,14 @@ def _check_modified(call: Call) -> None:
     """Refuse a request before it is stored."""
     if cnf_exposure.ATTRIBUTE not in call.patch:
         return
-    with hints.attached(call.advice):
+    with advice.attached(call.advice):
         params = _params(call, call.advice.refused)
         check = partial(CheckModified, cnf=call.cnf(), params=params)
         _on_cluster(call, params, check)
 
 
 def _expose(call: Call) -> None:
-    with hints.attached(call.advice):
+    with advice.attached(call.advice):
         params = _params(call, call.advice.refused)
         _on_cluster(call, params, partial(Expose, cnf=call.cnf(), params=params))
 
@@ -194,7 +385,7 @@ def _expose_first(call: Call) -> None:
 
 
 def _unexpose(call: Call) -> None:
-    with hints.attached(call.advice):
+    with advice.attached(call.advice):
         try:
             _remove(call)
         except Exception as error:
@@ -217,7 +408,7 @@ def _remove(call: Call) -> None:
         params = ExposureParams()
     try:
         _on_cluster(call, params, partial(Unexpose, owner=call.vnf_id))
-    except clusters.NoCluster as error:
+    except NoCluster as error:
         # A cluster that is gone has no exposures any more. One that only has another
         # address than the CNF's VIM has them.
         if error.fields["lives"]:
@@ -264,3 +455,98 @@ HOOKS: Mapping[str, Callable[[Call], None]] = MappingProxyType(
         "change_current_package_rollback_end": _expose,
     }
 )
+
+
+_REFUSED = (
+    "Send `fail` for this operation, then a PATCH with a corrected "
+    f"metadata.{ATTRIBUTE}."
+)
+_LATER = Advice(
+    "`retry` goes on from here; after `fail`, the next heal or modification of the CNF "
+    "does.",
+    refused=_REFUSED,
+)
+_ROLLBACK = Advice("Another `rollback` goes on from here.")
+_BOTH = {
+    "instantiate_start": Advice(
+        advice.NO_VM_YET.failed, refused=advice.UNCHANGED_SEND_ROLLBACK
+    ),
+    "instantiate_end": Advice(
+        "`retry` goes on from here, `rollback` removes the CNF.",
+        refused="Send `rollback` for this operation, which removes the CNF, then a "
+        "corrected request.",
+    ),
+    "instantiate_rollback_start": _ROLLBACK,
+    "terminate_start": Advice(
+        "`retry` goes on from here; after `fail`, a FORCEFUL request goes on without."
+    ),
+    # Unlike that of a cluster, a retry in the v1 API calls it again (_scale_vnf_post).
+    "scale_end": _LATER,
+    "heal_end": _LATER,
+}
+#: A modification has neither a retry nor a rollback.
+V1: Mapping[str, Advice] = MappingProxyType(
+    {
+        **_BOTH,
+        "modify_information_start": Advice(
+            "Send `fail` for this operation; when that is mended, or with a corrected "
+            "request, modify the CNF again.",
+            refused=advice.UNCHANGED_SEND_FAIL,
+        ),
+        "modify_information_end": Advice(
+            "Tacker has stored what the request wants. Send `fail` for this operation; "
+            "the next heal or modification of the CNF goes on.",
+            refused=_REFUSED,
+        ),
+    }
+)
+#: What a modification wants is stored when it has ended well.
+V2: Mapping[str, Advice] = MappingProxyType(
+    {
+        **_BOTH,
+        "scale_rollback_end": _ROLLBACK,
+        "modify_information_start": Advice(
+            advice.CHECK.failed, refused=advice.UNCHANGED_SEND_FAIL
+        ),
+        "modify_information_end": Advice(
+            "`retry` goes on from here; `rollback` gives the CNF its former exposures.",
+            refused="Send `rollback` for this operation, which gives the CNF its "
+            "former exposures, then a corrected request.",
+        ),
+        "modify_information_rollback_end": _ROLLBACK,
+        "change_current_package_end": _LATER,
+        "change_current_package_rollback_end": _ROLLBACK,
+    }
+)
+
+
+def token(access: Mapping[str, Any], ca_certificate: Any) -> str:
+    """Return a VIM's token, or get one from its OpenID provider as Tacker does.
+
+    :param access: the VIM's access information.
+    :param ca_certificate: PEM, by which Tacker verifies the provider, too.
+    :raises VimError: the provider gives none.
+    """
+    if "oidc_token_url" not in access:
+        return str(access.get("bearer_token") or "")
+    login = [
+        access.get(name)
+        for name in ("oidc_token_url", "username", "password", "client_id")
+    ]
+    try:
+        with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+            file.write(str(ca_certificate or ""))
+            file.flush()
+            return str(
+                oidc_utils.get_id_token_with_password_grant(
+                    *login,
+                    client_secret=access.get("client_secret"),
+                    ssl_ca_cert=file.name if ca_certificate else None,
+                )
+            )
+    except Exception as error:
+        # Tacker's text has the provider's answer.
+        raise errors.VimError(
+            detail="The OpenID provider of the CNF's VIM gives no token "
+            f"({type(error).__name__}).",
+        ) from None

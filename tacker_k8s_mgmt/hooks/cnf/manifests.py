@@ -6,10 +6,10 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.model import yaml_text
+from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.services import Service
-from tacker_k8s_mgmt.remote import restricted_files
-from tacker_k8s_mgmt.remote.restricted_files import Place
+from tacker_k8s_mgmt.remote import local_files
+from tacker_k8s_mgmt.remote.local_files import Place
 
 #: Bytes of all files together; the hook runs in the conductor.
 LARGEST = 20 * 1024 * 1024
@@ -32,21 +32,19 @@ def services(
     :param namespace: of the request, which replaces that of the manifests.
     """
     found: list[Service] = []
-    left, values_left = LARGEST, yaml_text.MOST_VALUES
+    left, values_left = LARGEST, untrusted.MOST_VALUES
     try:
         for name in files:
-            content = restricted_files.read(
-                name, package, place=_PACKAGE, largest=left + 1
-            )
+            content = local_files.read(name, package, place=_PACKAGE, largest=left + 1)
             left -= len(content)
             if left < 0:
                 return None
             text = content.decode()
-            values_left -= yaml_text.check(text, values_left)
-            for written in yaml_text.documents(text):
+            values_left -= untrusted.check_yaml(text, values_left)
+            for written in untrusted.yaml_documents(text):
                 if isinstance(written, dict) and written.get("kind") == "Service":
                     found.append(Service.read(_placed(written, namespace)))
-    except (restricted_files.Refused, yaml.YAMLError, RecursionError, *_NO_SERVICE):
+    except (local_files.FileNotAllowed, yaml.YAMLError, RecursionError, *_NO_SERVICE):
         return None
     return tuple(found)
 

@@ -14,10 +14,11 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints
-from tacker_k8s_mgmt.hooks.cnf import advice, driver, logins, manifests
-from tacker_k8s_mgmt.hooks.v1 import database, metadata_patch, openstack, requests
-from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+from tacker_k8s_mgmt.hooks.advice import Advice
+from tacker_k8s_mgmt.hooks.cnf import driver, manifests
+from tacker_k8s_mgmt.hooks.v1 import database, instance, stack
+from tacker_k8s_mgmt.hooks.v1.driver import read
+from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
 from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
@@ -37,9 +38,9 @@ class V1Call:
         self._instance = hook.instance
 
     @property
-    def advice(self) -> hints.Advice:
+    def advice(self) -> Advice:
         """What to send when the hook has failed."""
-        return advice.V1[self.name]
+        return driver.V1[self.name]
 
     @property
     def is_forceful(self) -> bool:
@@ -52,7 +53,7 @@ class V1Call:
         """``additionalParams`` of the instantiation."""
         if self.name.startswith("instantiate") and self._hook.request is not None:
             return self._hook.request.additional_params or {}
-        return requests.stored(self._instance) or {}
+        return instance.stored(self._instance) or {}
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -78,7 +79,7 @@ class V1Call:
     def token(self) -> str:
         """The token with which Tacker uses the CNF's VIM; "" if it uses none."""
         access = self._vim_access()
-        return logins.token(access, access.get("ssl_ca_cert"))
+        return driver.token(access, access.get("ssl_ca_cert"))
 
     def _vim_access(self) -> Mapping[str, Any]:
         """The access information of the CNF's VIM, which its project may use.
@@ -87,7 +88,7 @@ class V1Call:
         """
         try:
             infos = self._instance.vim_connection_info
-            access = openstack.find_vim(self._hook.context, infos)["access_info"]
+            access = stack.find_vim(self._hook.context, infos)["access_info"]
             return {"auth_url": access["auth_url"], **access}
         except Exception as error:
             # Tacker raises many kinds, whose texts may have the access information.
@@ -164,7 +165,7 @@ def _hook(name: str, keyword: str) -> Callable[..., None]:
         request = passed.get(keyword, request)
         hook = V1Hook(name, context, vnf_instance, request, vnf=vnf)
         if name.startswith("modify_information"):
-            hook.patch = metadata_patch.read(hook)
+            hook.patch = read(hook)
         # The rollback of an instantiation calls this one only, without a request.
         rolled_back = name == "terminate_end" and request is None
         acts = "instantiate_rollback_start" if rolled_back else name

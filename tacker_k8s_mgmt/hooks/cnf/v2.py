@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints
-from tacker_k8s_mgmt.hooks.cnf import advice, driver, logins, manifests
-from tacker_k8s_mgmt.hooks.v2 import settings
-from tacker_k8s_mgmt.hooks.v2.process import Streams
-from tacker_k8s_mgmt.hooks.v2.request import Call
+from tacker_k8s_mgmt.hooks.advice import Advice
+from tacker_k8s_mgmt.hooks.cnf import driver, manifests
+from tacker_k8s_mgmt.hooks.v2 import hook
+from tacker_k8s_mgmt.hooks.v2.call import Call
+from tacker_k8s_mgmt.hooks.v2.program import Streams
 from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 
@@ -32,9 +32,9 @@ class V2Call:
         self._call = call
 
     @property
-    def advice(self) -> hints.Advice:
+    def advice(self) -> Advice:
         """What to send when the hook has failed."""
-        return advice.V2[self.name]
+        return driver.V2[self.name]
 
     @property
     def is_forceful(self) -> bool:
@@ -73,7 +73,7 @@ class V2Call:
         """The token with which Tacker uses the CNF's VIM; "" if it uses none."""
         interface = self._vim.get("interfaceInfo") or {}
         access = self._vim.get("accessInfo") or {}
-        return logins.token(access, interface.get("ssl_ca_cert"))
+        return driver.token(access, interface.get("ssl_ca_cert"))
 
     @property
     def _vim(self) -> Mapping[str, Any]:
@@ -144,7 +144,7 @@ def perform(call: Call, streams: Streams) -> None:
 
     :raises K8sMgmtError: with what is wrong, for the operator.
     """
-    settings.begin(streams)
+    hook.begin(streams)
     if call.operation not in driver.HOOKS:
         raise errors.UnsupportedOperation(
             detail=f"This release has no hook {call.operation}.",

@@ -18,9 +18,9 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers.openstack.openstack import OpenStack
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import database, openstack
-from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.model import yaml_text
+from tacker_k8s_mgmt.hooks.v1 import database, stack
+from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.operations.step import Step
 
 LOG = logging.getLogger(__name__)
 
@@ -71,10 +71,10 @@ def changes(context: Any, vnf_instance: Any, request: Any) -> dict[str, list[str
             f"{error or type(error).__name__}."
         ) from error
     try:
-        client = openstack.heat_of(context, vnf_instance)
+        client = stack.heat_of(context, vnf_instance)
         present = _values(client.stacks.get(info.instance_id).parameters)
         files = client.stacks.files(info.instance_id) or {}
-        nested = [yaml_text.document(text) for text in files.values()]
+        nested = [untrusted.parse_yaml(text) for text in files.values()]
         top = client.stacks.template(info.instance_id)
     except Exception as error:
         # Heat's client, its session and the renewal of tokens raise many kinds.

@@ -10,14 +10,14 @@ from tacker import manager, objects
 from tacker.common import exceptions
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import operation_states
-from tacker_k8s_mgmt.hooks.v1 import requests, scale_level, vim
-from tacker_k8s_mgmt.hooks.v1.context import V1Hook, V1Site
+from tacker_k8s_mgmt.hooks import instance_view
+from tacker_k8s_mgmt.hooks.instance_view import ListedCluster
+from tacker_k8s_mgmt.hooks.v1 import group_sizes, vim_registry
+from tacker_k8s_mgmt.hooks.v1 import instance as requests
+from tacker_k8s_mgmt.hooks.v1.hook import V1Hook, V1Site
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
-from tacker_k8s_mgmt.request.params import InstallParams, names_parameters
-from tacker_k8s_mgmt.status.cluster_list import ListedCluster
-from tacker_k8s_mgmt.status.facts import Count
-from tacker_k8s_mgmt.status.heal_commands import HealCommands
+from tacker_k8s_mgmt.request.reader import InstallParams, names_parameters
+from tacker_k8s_mgmt.status.facts import Count, HealCommands
 
 _WAY_OUT = "Use the release of the driver that took them."
 
@@ -27,7 +27,7 @@ class SeenV1Site(SeenSite, V1Site):
 
     def counts(self) -> tuple[Count, ...]:
         """The sizes of the scaling groups, in Heat and by Tacker's scale levels."""
-        return scale_level.counts(self)
+        return group_sizes.counts(self)
 
 
 def named(name: str) -> list[str]:
@@ -46,14 +46,14 @@ def listed() -> Iterator[ListedCluster]:
     objects.register_all()
     manager.TackerManager.get_service_plugins()
     context = tacker_context.get_admin_context()
-    known = vim.all_vims(context)
+    known = vim_registry.all_vims(context)
     for instance in objects.VnfInstanceList.get_all(context):
         operations = sorted(
             requests.occurrences(context, instance.id), key=lambda row: row.start_time
         )
         given = (str(row.operation_params or "") for row in operations)
         if requests.is_cluster(instance) or any(map(names_parameters, given)):
-            own = (instance.vnf_metadata or {}).get(vim.METADATA_KEY)
+            own = (instance.vnf_metadata or {}).get(vim_registry.METADATA_KEY)
             yield _listed(instance, known.get(str(own), {}), operations[-1:])
 
 
@@ -135,8 +135,8 @@ class Record:
 
 
 def _open_operations(context: Any, vnf_id: str) -> str:
-    is_open = ("operation_state", "not_in", operation_states.ENDED)
+    is_open = ("operation_state", "not_in", instance_view.ENDED)
     occurrences = requests.occurrences(context, vnf_id, is_open)
-    return operation_states.described(
+    return instance_view.described(
         (row.operation, row.id, row.operation_state) for row in occurrences
     )

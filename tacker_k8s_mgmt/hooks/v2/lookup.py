@@ -16,19 +16,18 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.nfvo import nfvo_client
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks import operation_states
-from tacker_k8s_mgmt.hooks.v2 import identities
-from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
-from tacker_k8s_mgmt.hooks.v2.request import Call
-from tacker_k8s_mgmt.hooks.v2.scale import healthy_servers
-from tacker_k8s_mgmt.hooks.v2.vim import Connections
-from tacker_k8s_mgmt.model.cluster import ClusterIdentity
+from tacker_k8s_mgmt.hooks import instance_view
+from tacker_k8s_mgmt.hooks.instance_view import ListedCluster
+from tacker_k8s_mgmt.hooks.v2 import connections
+from tacker_k8s_mgmt.hooks.v2.call import Call
+from tacker_k8s_mgmt.hooks.v2.connections import Connections
+from tacker_k8s_mgmt.hooks.v2.driver import healthy_servers
+from tacker_k8s_mgmt.hooks.v2.hook import V2Hook, V2Site
+from tacker_k8s_mgmt.model.vim import ClusterIdentity
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
-from tacker_k8s_mgmt.request.params import InstallParams, names_parameters
-from tacker_k8s_mgmt.status.cluster_list import ListedCluster
-from tacker_k8s_mgmt.status.facts import Count
-from tacker_k8s_mgmt.status.heal_commands import HealCommands
+from tacker_k8s_mgmt.request.reader import InstallParams, names_parameters
+from tacker_k8s_mgmt.status.facts import Count, HealCommands
 
 _WAY_OUT = (
     "Send a heal or scale request that repeats what is missing; what it gives is known "
@@ -54,7 +53,7 @@ def registered(context: Any) -> Iterator[tuple[str, str]]:
 
 def recorded(vnf_id: str) -> ClusterIdentity | None:
     """Which cluster a VNF instance is; None if this conductor has not recorded it."""
-    return identities.read(_state_path(), vnf_id)
+    return connections.read(_state_path(), vnf_id)
 
 
 def identity(context: Any, vnf_id: str) -> ClusterIdentity | None:
@@ -80,7 +79,7 @@ def identity(context: Any, vnf_id: str) -> ClusterIdentity | None:
             raise
         return known
     if found:
-        identities.write(_state_path(), vnf_id, found)
+        connections.write(_state_path(), vnf_id, found)
     return found or known
 
 
@@ -188,10 +187,10 @@ class Record:
             raise NoSuchInstance(vnf_id)
         self._instance: dict[str, Any] = instance.to_dict()
         self._operations = _operations(context, vnf_id)
-        self.open_operation = operation_states.described(
+        self.open_operation = instance_view.described(
             (row["operation"], row["id"], row["operationState"])
             for row in self._operations
-            if row["operationState"] not in operation_states.ENDED
+            if row["operationState"] not in instance_view.ENDED
         )
 
     def command(self, name: str) -> tuple[V2Hook, InstallParams]:
@@ -233,5 +232,5 @@ class Record:
         return [
             (row.get("operationParams") or {}).get("additionalParams") or {}
             for row in reversed(self._operations)
-            if row["operationState"] == operation_states.COMPLETED
+            if row["operationState"] == instance_view.COMPLETED
         ]

@@ -18,8 +18,8 @@ from contextlib import suppress
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import json_text, urls
-from tacker_k8s_mgmt.model.cluster import ClusterIdentity
+from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.model.vim import ClusterIdentity
 
 # A list: a tenant's account may list namespaces, and need not get this one.
 _NAMESPACE = "/api/v1/namespaces?fieldSelector=metadata.name%3Dkube-system"
@@ -106,7 +106,7 @@ def _is_plain(known: ClusterIdentity) -> bool:
     Behind a path, a pod of a tenant's could answer: by the API server's proxy.
     """
     try:
-        endpoint = urls.parts(known.endpoint)
+        endpoint = untrusted.url_parts(known.endpoint)
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(
             cadata=known.ca_certificate
         )
@@ -126,7 +126,7 @@ def _may_create_services(known: ClusterIdentity, token: str, namespace: str) -> 
     if status != http.client.CREATED:
         return False
     try:
-        return json_text.parse(body)["status"]["allowed"] is True
+        return untrusted.parse_json(body)["status"]["allowed"] is True
     except (ValueError, KeyError, TypeError) as error:
         raise _silent(known, "its answer is not a review of an access") from error
 
@@ -145,7 +145,7 @@ def _uid(known: ClusterIdentity, token: str) -> tuple[int, str]:
     if status != http.client.OK:
         return status, ""
     try:
-        items = json_text.parse(body)["items"]
+        items = untrusted.parse_json(body)["items"]
         found = [
             str(item["metadata"]["uid"])
             for item in items
@@ -166,7 +166,7 @@ def _ask(
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_verify_locations(cadata=known.ca_certificate)
-        parts = urls.parts(known.endpoint)
+        parts = untrusted.url_parts(known.endpoint)
         place = parts.hostname or "", parts.port or 443
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         if sent is not None:

@@ -5,10 +5,10 @@ from tacker_k8s_mgmt.remote.kubernetes import downloads
 from tacker_k8s_mgmt.remote.kubernetes.application_records import ApplicationRecords
 from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.remote.kubernetes.workloads import Workloads
 from tacker_k8s_mgmt.remote.ssh.session import Session
-from tacker_k8s_mgmt.request.models import Proxy
+from tacker_k8s_mgmt.request.installation import Proxy
 
 
 class ApplicationHost:

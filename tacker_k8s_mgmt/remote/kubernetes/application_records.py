@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import applications, json_text
+from tacker_k8s_mgmt.model import applications, untrusted
 from tacker_k8s_mgmt.model.applications import Record
-from tacker_k8s_mgmt.model.manifest_objects import OWNER
+from tacker_k8s_mgmt.model.manifests import OWNER
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 
 NAMESPACE = "tacker-k8s-mgmt-applications"
 _OWNER = "applications"
@@ -48,7 +48,7 @@ class ApplicationRecords:
                 packed = applications.decoded(one["data"]["record"])
                 text = applications.unpacked(packed, applications.LARGEST - size)
                 size += len(text)
-                values += json_text.limit(text, json_text.MOST_VALUES - values)
+                values += untrusted.limit(text, untrusted.MOST_JSON_VALUES - values)
                 records[name] = applications.read(text)
         return records
 

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import compressed, json_text, manifest_objects
-from tacker_k8s_mgmt.model.manifest_objects import CLAIM, KEEP, Unusable
+from tacker_k8s_mgmt.model import manifests, untrusted
+from tacker_k8s_mgmt.model.manifests import CLAIM, KEEP, Unusable
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 
 # Between two documents, as Helm reads them (pkg/releaseutil/manifest.go).
 _SEPARATOR = re.compile(r"(?:^|\n)---\s*", re.ASCII)
@@ -45,11 +45,11 @@ class ChartVolumes:
 
         :raises ClusterError: the manifest cannot be understood.
         """
-        claims = manifest_objects.placed(_claims(manifest), namespace, ())
+        claims = manifests.placed(_claims(manifest), namespace, ())
         change = {"metadata": {"annotations": KEEP}}
         present = self._manifests.present(claims)
         with self._client.understanding("get -f -"):
-            places = [manifest_objects.identity(one)[2:] for one in present]
+            places = [manifests.identity(one)[2:] for one in present]
         for place, name in places:
             about = ("persistentvolumeclaims", name, f"--namespace={place}")
             self._client.patch(*about, change=change, read=lambda answer: None)
@@ -82,7 +82,7 @@ class ChartVolumes:
 
 def is_kept(manifest: str) -> bool:
     """Whether the end of a release with this manifest leaves its claims."""
-    return all(map(manifest_objects.is_kept, _claims(manifest)))
+    return all(map(manifests.is_kept, _claims(manifest)))
 
 
 def _claims(manifest: str) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def _objects(part: str) -> tuple[dict[str, Any], ...]:
     if CLAIM not in part:
         return ()
     try:
-        return manifest_objects.parse(part)
+        return manifests.parse(part)
     except Unusable as error:
         raise errors.ClusterError(
             detail="What volumes a release has cannot be known, because its manifest "
@@ -113,7 +113,7 @@ def _objects(part: str) -> tuple[dict[str, Any], ...]:
 
 
 def _is_claim(one: Mapping[str, Any]) -> bool:
-    return manifest_objects.key(one) == ("", CLAIM)
+    return manifests.key(one) == ("", CLAIM)
 
 
 def _kept(manifest: str) -> str:
@@ -144,8 +144,8 @@ def _revision(number: str, name: str) -> tuple[int, str]:
 def _unpacked(text: str) -> dict[str, Any]:
     try:
         data = base64.b64decode(base64.b64decode(text))
-        release = json_text.parse(compressed.unpack(data, _LARGEST).decode())
-    except (compressed.Damaged, compressed.TooLarge) as error:
+        release = untrusted.parse_json(untrusted.unpack_gzip(data, _LARGEST).decode())
+    except (untrusted.Damaged, untrusted.TooLarge) as error:
         raise ValueError from error
     if not isinstance(release, dict):
         raise TypeError(type(release))

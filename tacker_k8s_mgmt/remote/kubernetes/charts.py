@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.kubespray.node_files import ADMIN_CONFIG
-from tacker_k8s_mgmt.model import json_text, manifest_objects
+from tacker_k8s_mgmt.kubespray.inventory import ADMIN_CONFIG
+from tacker_k8s_mgmt.model import manifests, untrusted
 from tacker_k8s_mgmt.model.applications import Chart
-from tacker_k8s_mgmt.model.manifest_objects import Unusable
+from tacker_k8s_mgmt.model.manifests import Unusable
 from tacker_k8s_mgmt.remote.kubernetes import chart_volumes
 from tacker_k8s_mgmt.remote.kubernetes.chart_volumes import ChartVolumes
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import NOT_UNDERSTOOD, KubeClient
@@ -162,7 +162,7 @@ class Charts:
                 raise
             return 0
         try:
-            return manifest_objects.hook_runs(manifest_objects.parse(text), action)
+            return manifests.hook_runs(manifests.parse(text), action)
         except Unusable:
             return text.count(action)  # at least as many
 
@@ -242,7 +242,7 @@ class Charts:
     def _json(self, command: Sequence[str], read: Callable[[Any], Answer]) -> Answer:
         text = self._run((*command, "--output", "json"), _SHORT)
         with self._understanding(command[0]):
-            return read(json_text.parse(text))
+            return read(untrusted.parse_json(text))
 
     @contextmanager
     def _understanding(self, command: str) -> Iterator[None]:
@@ -283,11 +283,11 @@ def _longest(limit: float, hooks: int) -> float:
 def _defined(text: str) -> list[str]:
     """What the definitions of custom resources in a chart add to the API's versions."""
     try:
-        objects = manifest_objects.parse(text)
+        objects = manifests.parse(text)
     except Unusable:
         return []  # Helm says what is wrong with it when it installs the chart
     found = []
-    for one in manifest_objects.of_kinds(objects, "CustomResourceDefinition"):
+    for one in manifests.of_kinds(objects, "CustomResourceDefinition"):
         spec = one.get("spec") or {}
         kind = (spec.get("names") or {}).get("kind")
         for version in spec.get("versions") or ():

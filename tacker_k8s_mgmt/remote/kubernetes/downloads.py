@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import urls
+from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
 LARGEST = 20 * 1024 * 1024  # bytes
@@ -73,6 +73,6 @@ def _size(session: Session, path: str) -> int:
 
 def _unusable(url: str, reason: str, host: str) -> errors.RemoteError:
     return errors.RemoteError(
-        detail=f"{urls.shown(url)} cannot be used, as {host} reads it: "
+        detail=f"{untrusted.shown(url)} cannot be used, as {host} reads it: "
         f"{reason.rstrip('.')}.",
     )

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.kubespray.node_files import ETCD_ENV
-from tacker_k8s_mgmt.model import json_text, urls
+from tacker_k8s_mgmt.kubespray.inventory import ETCD_ENV
+from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.nodes import one_spelling
 from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import NOT_UNDERSTOOD
@@ -83,7 +83,7 @@ class EtcdClient:
         }
         members = (_member(m, status.get(_endpoint(m)), problems) for m in listed)
         return tuple(
-            sorted(map(json_text.checked, members), key=lambda m: (m.name, m.member_id))
+            sorted(map(untrusted.checked, members), key=lambda m: (m.name, m.member_id))
         )
 
     def _list(self) -> Sequence[_Listed]:
@@ -129,7 +129,7 @@ class EtcdClient:
         if not result.stdout.strip():
             return None
         try:
-            answer = json_text.parse(result.stdout)
+            answer = untrusted.parse_json(result.stdout)
             return answer["members"] if command[0] == "member" else list(answer)
         except (KeyError, TypeError, ValueError) as error:
             raise errors.ClusterError(
@@ -162,7 +162,7 @@ def _endpoint(listed: _Listed) -> str:
 
 
 def _address(url: str) -> str:
-    return one_spelling(urls.host_of(url))
+    return one_spelling(untrusted.url_host(url))
 
 
 def _member(

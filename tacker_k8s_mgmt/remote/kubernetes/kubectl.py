@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.kubespray.node_files import ADMIN_CONFIG
-from tacker_k8s_mgmt.model import json_text
-from tacker_k8s_mgmt.remote.backoff import Backoff
+from tacker_k8s_mgmt.kubespray.inventory import ADMIN_CONFIG
+from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.remote.ssh.session import Session
+from tacker_k8s_mgmt.remote.timing import Backoff
 
 LOG = logging.getLogger(__name__)
 
@@ -147,16 +147,16 @@ class KubeClient:
         self, text: str, command: str, read: Callable[[dict[str, Any]], Answer]
     ) -> Answer:
         with self.understanding(command):
-            answer = json_text.parse(text) if text.strip() else {}
+            answer = untrusted.parse_json(text) if text.strip() else {}
             if not isinstance(answer, dict):
                 raise TypeError(type(answer))
-            return json_text.checked(read(answer))
+            return untrusted.checked(read(answer))
 
     def raw(self, path: str, read: Callable[[dict[str, Any]], Answer]) -> Answer:
         """Get a path of the API server, and return ``read``'s result for the JSON."""
         text = self.run("get", "--raw", path)
         with self.understanding(f"get --raw {path}"):
-            return json_text.checked(read(json_text.parse(text)))
+            return untrusted.checked(read(untrusted.parse_json(text)))
 
     def table(
         self,
@@ -194,7 +194,7 @@ class KubeClient:
             return []
         with self.understanding(command):
             rows = _rows(text, columns)
-            return json_text.checked(
+            return untrusted.checked(
                 [read(*(one[path] for path in wanted)) for one in rows]
             )
 
@@ -251,7 +251,7 @@ def _rows(text: str, columns: Sequence[str]) -> list[dict[str, Any]]:
 
     :raises TypeError, ValueError: it is of another form, or has an object twice.
     """
-    head, *values, end = json_text.stream(text)
+    head, *values, end = untrusted.json_stream(text)
     if len(head) != 1 or not str(head[0]).endswith("List") or end != head:
         raise ValueError("no list")
     rows = []

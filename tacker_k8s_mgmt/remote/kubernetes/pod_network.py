@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import json_text, pod_network
+from tacker_k8s_mgmt.model import pod_network, untrusted
 from tacker_k8s_mgmt.model.nodes import Node
-from tacker_k8s_mgmt.plain_text import short
-from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes import pod_network_probe
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import NOT_UNDERSTOOD, KubeClient
 from tacker_k8s_mgmt.remote.ssh.session import Session
+from tacker_k8s_mgmt.remote.timing import Backoff
+from tacker_k8s_mgmt.text import short
 
 LOG = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class PodNetwork:
             sudo=True,
         )
         try:
-            answer = json_text.parse(result.stdout)
+            answer = untrusted.parse_json(result.stdout)
             paths = {
                 address: pod_network.Path(**path)
                 for address, path in answer["paths"].items()

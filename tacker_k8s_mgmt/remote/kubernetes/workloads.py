@@ -9,10 +9,10 @@ from urllib.parse import quote
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import pod_diagnosis
 from tacker_k8s_mgmt.model.applications import Progress
-from tacker_k8s_mgmt.model.manifest_objects import JOB, Object, title
-from tacker_k8s_mgmt.plain_text import short
+from tacker_k8s_mgmt.model.manifests import JOB, Object, title
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
+from tacker_k8s_mgmt.text import short
 
 LOG = logging.getLogger(__name__)
 

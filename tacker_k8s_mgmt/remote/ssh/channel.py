@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tacker_k8s_mgmt.plain_text import in_line
+from tacker_k8s_mgmt.text import in_line
 
 STDOUT_CAP = 8 * 1024 * 1024
 STDERR_KEPT = 64 * 1024

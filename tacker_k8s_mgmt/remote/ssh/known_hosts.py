@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SSH host keys, held in memory as the text of an OpenSSH ``known_hosts`` file.
+"""SSH host keys, in memory and in files, as OpenSSH's ``known_hosts`` has them.
 
-The caller loads and stores the text. A key is trusted on first use and refused when it
-changes. Lines that cannot be used (comments, markers, patterns) are kept as they are.
+A key is trusted on first use and refused when it changes. Lines that cannot be used
+(comments, markers, patterns) are kept as they are. The keys in memory are a text, which
+the caller loads and stores. The files have the keys of hosts that outlive clusters.
 """
 
 import base64
+import fcntl
 import hashlib
 import hmac
+import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TextIO
+from urllib.parse import quote
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import networks
-from tacker_k8s_mgmt.remote.ssh import login_errors
-from tacker_k8s_mgmt.request import host_keys
+from tacker_k8s_mgmt.model import network_plugins
+from tacker_k8s_mgmt.request import accounts
 
 # A host's name or address, also with a zone, or behind a bastion. No comma, blank, line
 # feed, bracket or wildcard: those make several names, lines or patterns of it.
@@ -46,7 +50,7 @@ def _spelled(entry: str) -> str:
     host, end, port = entry.removeprefix("[").partition("]:")
     host = host.lower().removesuffix(".")
     with suppress(ValueError):
-        host = networks.shortest(host)
+        host = network_plugins.shortest(host)
     return f"[{host}]:{port}" if end else host
 
 
@@ -112,7 +116,7 @@ class HostKeys:
         :param given: see :meth:`trust`; their types come first if none is recorded.
         """
         kinds = {kind for keys in self._known(host, port) for kind, _ in keys}
-        kinds = kinds or set(host_keys.kinds(given))
+        kinds = kinds or set(accounts.kinds(given))
         if "ssh-rsa" in kinds:
             kinds |= {"rsa-sha2-512", "rsa-sha2-256"}
         return sorted(offered, key=lambda kind: kind not in kinds)
@@ -123,7 +127,7 @@ class HostKeys:
         """Record the first key of a host, or compare with what is recorded.
 
         :param key: the public key in base64.
-        :param given: keys and fingerprints (:mod:`tacker_k8s_mgmt.request.host_keys`);
+        :param given: keys and fingerprints (:mod:`tacker_k8s_mgmt.request.accounts`);
             if there are any, the first key must be among them.
         :returns: False if other keys of the host are recorded, or none is and its key
             is not among *given*.
@@ -136,7 +140,7 @@ class HostKeys:
         name = self._checked_name(host, port)
         self._check_keys([(key_type, key)])
         if place := self.revoked(host, port, key):
-            raise login_errors.RevokedKeyError(host=host, recorded=place)
+            raise errors.RevokedKeyError(host=host, recorded=place)
         with self._lock:
             known = self._known(host, port)
             if known:
@@ -147,7 +151,7 @@ class HostKeys:
                 return is_known
             if not given and not self.learns:
                 raise errors.UnknownHostError(host=host, recorded=self.label)
-            if given and not host_keys.is_among(key_type, key, given):
+            if given and not accounts.is_among(key_type, key, given):
                 return False
             if self.learns:
                 self._lines.append(f"{name} {key_type} {key}")
@@ -216,7 +220,7 @@ class HostKeys:
 
     def _refusal(self, what: str, wanted: str) -> errors.RemoteError:
         # The text is not repeated: it may be of any length and form.
-        return login_errors.HostNameError(what=what, wanted=wanted, recorded=self.label)
+        return errors.HostNameError(what=what, wanted=wanted, recorded=self.label)
 
     def of(self, host: str, port: int) -> list[tuple[str, str]]:
         """Return type and key (base64) of every recorded key of the host."""
@@ -283,3 +287,100 @@ def _without(line: str, is_dropped: Callable[[str], bool]) -> str:
     if len(kept) == len(names.split(",")):
         return line
     return f"{','.join(kept)} {rest}" if kept else ""
+
+
+#: The name of host key files: below ``[k8s_mgmt] state_path``, and per cluster.
+KNOWN_HOSTS = "known_hosts"
+_APART = "known_hosts.d"
+
+
+def paths(state_path: str, project_id: str, vnf_id: str) -> tuple[str, str]:
+    """Return the file of a project, and the operator's own that counts for all.
+
+    A request of one project must not have a say in which hosts another one trusts.
+
+    :param project_id: "" where it is not known: then the file is the VNF instance's.
+    """
+    owner = f"project-{project_id}" if project_id else f"vnf-{vnf_id}"
+    own = os.path.join(state_path, _APART, quote(owner, safe=""))
+    return own, os.path.join(state_path, KNOWN_HOSTS)
+
+
+class KeyFile:
+    """A ``known_hosts`` file of Ansible servers and bastions on the conductor's host.
+
+    These hosts outlive clusters, so their keys are kept with the journals, not in a
+    cluster's directory. Concurrent hooks share the file, so access is locked.
+
+    :param path: the file.
+    :param former: a file whose keys count, too, until this one has some of a host; it
+        is never written. Earlier releases recorded all keys there.
+    """
+
+    def __init__(self, path: str, former: str = "") -> None:
+        self._path = path
+        self._former = former
+
+    def load(self) -> HostKeys:
+        """Return the recorded keys."""
+        former = self._read_former()
+        with self._locked() as file:
+            return HostKeys(file.read(), self._path, former)
+
+    def add(self, keys: HostKeys) -> None:
+        """Store the keys that were learnt since *keys* was loaded."""
+        with self._locked() as file:
+            known = file.read()
+            recorded = {line.strip() for line in known.splitlines()}
+            learnt = (line.strip() for line in keys.text().splitlines())
+            new = [line for line in learnt if line not in recorded]
+            # The last line of a file that was edited by hand may lack its newline.
+            start = "\n" if new and known and not known.endswith("\n") else ""
+            file.write(start + "".join(f"{line}\n" for line in new))
+
+    def _read_former(self) -> tuple[RecordedKeys, ...]:
+        if not self._former:
+            return ()
+        return (RecordedKeys(_read(self._former), self._former),)
+
+    @contextmanager
+    def _locked(self) -> Iterator[TextIO]:
+        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+
+
+class ReadOnlyKeyFile(KeyFile):
+    """The same file, which is neither created nor changed."""
+
+    def load(self) -> RecordedKeys:
+        """Return the recorded keys; none if there is no file."""
+        return RecordedKeys(_read(self._path), self._path, self._read_former())
+
+    def add(self, keys: HostKeys) -> None:
+        """Leave the file as it is."""
+
+
+def load_all(state_path: str) -> HostKeys:
+    """Return the keys in all files; a host must show one that each file has of it.
+
+    :raises OSError: a file cannot be read.
+    """
+    found = [os.path.join(state_path, KNOWN_HOSTS)]
+    apart = os.path.join(state_path, _APART)
+    with suppress(FileNotFoundError):  # no operation has recorded a key yet
+        found += sorted(entry.path for entry in os.scandir(apart))
+    keys = [RecordedKeys(_read(path), path) for path in found]
+    return HostKeys("", found[0], keys)
+
+
+def _read(path: str) -> str:
+    """Return the text of a file; "" if there is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            return file.read()
+    except FileNotFoundError:
+        return ""

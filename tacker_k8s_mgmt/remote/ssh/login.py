@@ -1,26 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SSH logins: connection, host key, authentication.
+"""SSH logins: credentials of the request, connection, host key, authentication.
 
 No credentials are sent before the host's key has been verified. Only this module and
 :mod:`.session` import paramiko.
+
+Private keys are read from the operator's directory, decrypted and checked. No error
+text here quotes a key, a passphrase, or the content of a file.
+
+Whether a host is reached is found by a login from here, or at a TCP port from another
+host.
 """
 
 import io
 import logging
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 import paramiko
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote import backoff
-from tacker_k8s_mgmt.remote.backoff import Backoff
-from tacker_k8s_mgmt.remote.ssh import login_errors
-from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.remote import local_files, timing
+from tacker_k8s_mgmt.remote.local_files import FileNotAllowed
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
-from tacker_k8s_mgmt.remote.ssh.session import Redact, Session
-from tacker_k8s_mgmt.request.host_keys import fingerprint
+from tacker_k8s_mgmt.remote.ssh.session import Endpoint, Redact, Session, Way
+from tacker_k8s_mgmt.remote.timing import Backoff
+from tacker_k8s_mgmt.request.accounts import (
+    PASSWORD_FILE,
+    Account,
+    PrivateKey,
+    fingerprint,
+)
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.text import Redactor, in_private_key
 
 CONNECT_TIMEOUT = 15.0  # seconds for one attempt: TCP, banner, login
 KEEPALIVE = 15  # seconds
@@ -34,16 +52,16 @@ _WIRE_LOG = f"{__name__}.wire"
 logging.getLogger(_WIRE_LOG).setLevel(logging.CRITICAL)
 
 
-class Refused(Exception):
+class LoginRefused(Exception):
     """The host answered and did not accept user, password or key; the text says why."""
 
     error: type[errors.AuthError] = errors.AuthError
 
 
-class _PasswordsRefused(Refused):
+class _PasswordsRefused(LoginRefused):
     """It accepts no passwords."""
 
-    error = login_errors.PasswordsRefused
+    error = errors.PasswordsRefused
 
 
 def connect(
@@ -74,7 +92,7 @@ def connect(
         limit = max(1.0, min(connect_timeout, deadline - attempts.elapsed()))
         try:
             return Session(_log_in(endpoint, host_keys, limit), endpoint, redact)
-        except Refused as error:
+        except LoginRefused as error:
             is_first, refused = refused is None, refused or Backoff(auth_grace)
             why = str(error)
             if refused.spent() or attempts.spent():
@@ -84,8 +102,8 @@ def connect(
             if is_first:
                 on_refused(why)
         except _TRANSIENT as error:
-            if attempts.spent() or backoff.is_unknown_name(error):
-                reason = backoff.reason(error)
+            if attempts.spent() or timing.is_unknown_name(error):
+                reason = timing.reason(error)
                 raise errors.ConnectError(
                     user=user, host=host, port=port, seconds=deadline, reason=reason
                 ) from error
@@ -138,9 +156,7 @@ def _distrust(
     host = endpoint.host
     if place := host_keys.recorded_in(endpoint.known_as or host, endpoint.port):
         return errors.HostKeyError(host=host, recorded=place)
-    return login_errors.GivenKeyError(
-        host=host, kind=kind, fingerprint=fingerprint(key)
-    )
+    return errors.GivenKeyError(host=host, kind=kind, fingerprint=fingerprint(key))
 
 
 def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
@@ -155,17 +171,17 @@ def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
     except paramiko.BadAuthenticationType as error:
         taken = ", ".join(error.allowed_types)
         if key:
-            raise Refused(f"it takes no private keys, only {taken}") from error
+            raise LoginRefused(f"it takes no private keys, only {taken}") from error
         raise _PasswordsRefused(f"it takes no passwords, only {taken}") from error
     except paramiko.AuthenticationException as error:
         # paramiko raises the same class if the peer hangs up or times out, as a booting
         # host does (pam_nologin). After a refusal the connection stays open.
         if transport.is_active() and "timeout" not in str(error):
             tried = "private key" if key else "password"
-            raise Refused(f"the {tried} is not accepted") from error
+            raise LoginRefused(f"the {tried} is not accepted") from error
         raise
     if not transport.is_authenticated():
-        raise Refused(f"beside the private key it requires: {', '.join(further)}")
+        raise LoginRefused(f"beside the private key it requires: {', '.join(further)}")
 
 
 def _key(text: str) -> paramiko.PKey:
@@ -174,4 +190,222 @@ def _key(text: str) -> paramiko.PKey:
         with suppress(paramiko.SSHException):
             key: paramiko.PKey = kind.from_private_key(io.StringIO(text))
             return key
-    raise Refused("the private key is of no kind that paramiko knows")
+    raise LoginRefused("the private key is of no kind that paramiko knows")
+
+
+_LARGEST = 32 * 1024  # bytes
+_OPENSSH = b"-----BEGIN OPENSSH PRIVATE KEY-----"
+# cryptography raised it as a ValueError before release 45, as a TypeError since then.
+_LOCKED = "Key is password-protected."
+_KINDS = (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey, ed25519.Ed25519PrivateKey)
+
+
+def read(path: str, directory: str) -> str:
+    """Return the text of a private key file.
+
+    :param directory: the operator's directory for keys; "" if there is none.
+    :raises Refused: the file may not or cannot be read.
+    """
+    place = local_files.set_aside("keys", "key_directory")
+    data = local_files.read(path, directory, place=place, largest=_LARGEST)
+    return data.decode("ascii", errors="replace")
+
+
+def opened(text: str, passphrase: str | None) -> str:
+    """Return the key without a passphrase, in OpenSSH's format.
+
+    A passphrase for a key that has none is accepted, as OpenSSH does.
+
+    :raises Refused: it is not a key, cannot be decrypted, or is not usable with SSH.
+    """
+    key = _loaded(text, passphrase)
+    try:
+        if not isinstance(key, _KINDS):
+            raise ValueError
+        pem = key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.OpenSSH,
+            serialization.NoEncryption(),
+        )
+    except ValueError:
+        raise FileNotAllowed(
+            "is of a kind that SSH servers do not take; RSA, Ed25519, and ECDSA on "
+            "a NIST curve work"
+        ) from None
+    return pem.decode()
+
+
+def _loaded(text: str, passphrase: str | None) -> object:
+    data = text.strip().encode()
+    load = (
+        serialization.load_ssh_private_key
+        if data.startswith(_OPENSSH)
+        else serialization.load_pem_private_key
+    )
+    try:
+        return load(data, None)
+    except (TypeError, ValueError, UnsupportedAlgorithm) as error:
+        if not isinstance(error, TypeError) and str(error) != _LOCKED:
+            raise FileNotAllowed("is damaged or not an SSH private key") from None
+    if passphrase is None:
+        raise FileNotAllowed("has a passphrase, which is missing")
+    try:
+        return load(data, passphrase.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        raise FileNotAllowed("does not open with its passphrase") from None
+
+
+class Logins:
+    """The credentials of one operation; thread-safe.
+
+    :param key_directory: the operator's directory for private key files.
+    """
+
+    def __init__(self, params: InstallParams, key_directory: str) -> None:
+        self._params = params
+        self._directory = key_directory
+        self._opened: dict[PrivateKey, SecretStr] = {}
+        self._hidden: list[SecretStr] = []
+        self._redactor = Redactor(params.secrets())
+        self._lock = threading.Lock()
+
+    def redact(self, text: str) -> str:
+        """Replace the parameters' secrets and the decrypted keys in a text."""
+        return self._redactor(text)
+
+    def hide(self, secret: SecretStr | None) -> None:
+        """Replace a secret, too, which the parameters no longer have."""
+        with self._lock:
+            if secret and secret not in self._hidden:
+                self._hidden.append(secret)
+                self._make_redactor()
+
+    def findings(self) -> tuple[str, ...]:
+        """Return why private keys cannot be used, each with its attribute."""
+        findings = []
+        for account in self._params.accounts():
+            try:
+                self._private_key(account)
+            except errors.PrivateKeyError as error:
+                findings.append(str(error).rstrip("."))
+        return tuple(findings)
+
+    def endpoint(
+        self,
+        account: Account,
+        host: str,
+        port: int = 22,
+        *,
+        known_as: str = "",
+        via: Way | None = None,
+    ) -> Endpoint:
+        """Return the login of an account on a host; see :class:`Endpoint`.
+
+        :raises PrivateKeyError: the account's key cannot be used.
+        """
+        return Endpoint(
+            host,
+            account.username,
+            account.password,
+            port,
+            self._private_key(account),
+            account.host_keys,
+            known_as,
+            via,
+        )
+
+    def secret_files(self) -> Mapping[str, str]:
+        """Return the credential files that the inventory refers to, by file name.
+
+        Private keys without passphrases, and the password of the bastion.
+
+        :raises PrivateKeyError: a key cannot be used.
+        """
+        files = {}
+        roles = (Role.CONTROL_PLANE, Role.WORKER)
+        accounts = [self._params.account(role) for role in roles]
+        bastion, on_bastion = self._params.bastion, self._params.bastion_account
+        if bastion and on_bastion and bastion.carries_playbooks:
+            accounts.append(on_bastion)
+            if on_bastion.password:
+                text = on_bastion.password.get_secret_value()
+                files[PASSWORD_FILE] = f"{text}\n"
+        for account in accounts:
+            key = self._private_key(account)
+            if key and account.private_key:
+                files[account.private_key.file_name] = key.get_secret_value()
+        return files
+
+    def _private_key(self, account: Account) -> SecretStr | None:
+        key = account.private_key
+        if key is None:
+            return None
+        with self._lock:
+            if key not in self._opened:
+                self._opened[key] = SecretStr(self._open(key))
+                self._make_redactor()
+            return self._opened[key]
+
+    def _make_redactor(self) -> None:
+        lines = [
+            line
+            for opened in self._opened.values()
+            for line in in_private_key(opened.get_secret_value())
+        ]
+        hidden = [secret.get_secret_value() for secret in self._hidden]
+        self._redactor = Redactor([*self._params.secrets(), *lines, *hidden])
+
+    def _open(self, key: PrivateKey) -> str:
+        passphrase = key.passphrase.get_secret_value() if key.passphrase else None
+        try:
+            text = key.given.get_secret_value()
+            if key.path:
+                text = read(key.path, self._directory)
+            return opened(text, passphrase)
+        except FileNotAllowed as error:
+            reason = str(error)
+        # Not chained: the library's errors may quote the key.
+        raise errors.PrivateKeyError(attribute=key.attribute, reason=reason)
+
+
+_SHORT = 30.0  # seconds
+_CONNECT = 10.0  # seconds
+# bash is in every distribution; nc and ssh-keyscan are not.
+_KNOCK = ("bash", "-c", 'exec 3<>"/dev/tcp/$0/$1"')
+
+
+def login(endpoint: Endpoint, redact: Redact, seconds: float) -> str:
+    """Log in and become root; return why that failed, or "".
+
+    Any host key is accepted, and none is recorded.
+    """
+    try:
+        with connect(
+            endpoint, host_keys=HostKeys(), redact=redact, deadline=seconds
+        ) as session:
+            session.run(["true"], sudo=True, timeout=_SHORT)
+    except errors.RemoteError as error:
+        return str(error)
+    return ""
+
+
+def port(session: Session, host: str, number: int) -> str:
+    """Open a TCP connection from the session's host; return why that failed, or "".
+
+    Several threads may share the session.
+    """
+    try:
+        argv = [*_KNOCK, host, str(number)]
+        result = session.run(argv, timeout=_CONNECT, check=False)
+    except errors.CommandTimeout:
+        why = f"no answer within {_CONNECT:g} s"
+    except errors.RemoteError as error:
+        return str(error)
+    else:
+        if result.rc == 0:
+            return ""
+        why = result.stderr.strip().rpartition(": ")[2] or "no reason was given"
+    return (
+        f"{session.host} cannot open a connection to {host}, port {number}: {why}. "
+        "Let routes, firewalls and security groups pass it."
+    )

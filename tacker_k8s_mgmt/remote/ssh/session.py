@@ -1,31 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SSH sessions: commands, files, SCP, tunnels.
+"""SSH sessions: commands, sudo, files, SCP, tunnels, disk space.
 
 Several threads may run commands over one session, each on its own channel; only one at
 a time may transfer files. Commands are argv lists, quoted here once. Everything has a
 time limit: the command is ended on the remote host (``timeout``), our wait ends shortly
 after, and the session is closed if the host stops answering. No agent, no key files of
 this host's user, no PTY. Commands run in the C locale, because their output is parsed.
+
+Commands run as root either because the login is root, or with sudo. Whole files are
+replaced atomically over SFTP. Free disk space is that where a file is or would be
+written.
 """
 
 import io
 import logging
+import posixpath
+import secrets
 import shlex
 import socket
+import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import cast
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
 
 import paramiko
 import scp
+from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote import backoff
-from tacker_k8s_mgmt.remote.backoff import closing_after
-from tacker_k8s_mgmt.remote.ssh import disk_space, files
-from tacker_k8s_mgmt.remote.ssh import sudo as sudo_ways
-from tacker_k8s_mgmt.remote.ssh.bastion_errors import BastionForbids
+from tacker_k8s_mgmt.errors import BastionForbids
+from tacker_k8s_mgmt.remote import timing
 from tacker_k8s_mgmt.remote.ssh.channel import (
     STDOUT_CAP,
     Channel,
@@ -34,7 +40,239 @@ from tacker_k8s_mgmt.remote.ssh.channel import (
     exchange,
     last_lines,
 )
-from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
+from tacker_k8s_mgmt.remote.timing import closing_after
+
+# sudo's own PATH may be shorter: kubespray installs kubectl in /usr/local/bin, on
+# Flatcar in /opt/bin.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin"
+
+_HINT = (
+    "Let user {user} run every command with sudo on {host}, with the login password or "
+    "without one, and without requiretty."
+)
+_HINT_FOR_KEYS = (
+    "For the former, give the password beside the private key in the parameters."
+)
+
+#: Counts the lines that sudo left on standard input.
+PROBE = ("wc", "-l")
+_ENVIRONMENT = ("env", f"PATH={PATH}", "LC_ALL=C")
+
+
+@dataclass(frozen=True)
+class Elevation:
+    """An argv prefix, and what has to come first on standard input."""
+
+    prefix: tuple[str, ...]
+    stdin: bytes = field(default=b"", repr=False)
+
+
+def find(
+    host: str,
+    username: str,
+    password: str | None,
+    attempt: Callable[[Elevation], Result],
+) -> Elevation:
+    """Return the elevation that works on a host, with or without the password.
+
+    With a password there is one attempt: sudo reads it only if it needs one, and a
+    refused ``sudo -n`` would be logged as an error.
+
+    :param password: None if the parameters give a private key alone.
+    :param attempt: runs :data:`PROBE` with an elevation. The prefix is the one used
+        later, because sudo rules may name programs.
+    :raises CommandFailed: none works.
+    """
+    if username == "root":
+        return Elevation(_ENVIRONMENT)
+    silent = Elevation(("sudo", "-n", "--", *_ENVIRONMENT))
+    hint = _HINT.format(user=username, host=host)
+    if password is None:
+        result = attempt(silent)
+        if result.rc != 0:
+            raise _refused(host, result, f"{hint} {_HINT_FOR_KEYS}")
+        return silent
+    # -k: with cached credentials sudo would leave the password to the command's input.
+    asking = Elevation(
+        ("sudo", "-k", "-S", "-p", "", "--", *_ENVIRONMENT), f"{password}\n".encode()
+    )
+    result = attempt(asking)
+    if result.rc != 0:
+        raise _refused(host, result, hint)
+    return asking if result.stdout.strip() == "0" else silent
+
+
+def _refused(host: str, result: Result, hint: str) -> errors.CommandFailed:
+    return errors.CommandFailed(
+        host=host,
+        command="sudo true",
+        rc=result.rc,
+        tail=last_lines(result.stderr) or "no output",
+        hint=hint,
+    )
+
+
+#: Bytes of a file that is read: many times what the inventory of a cluster has.
+LARGEST = 32 * 1024 * 1024
+
+
+class Sftp(Protocol):
+    """paramiko's SFTP client, as far as it is used here."""
+
+    def lstat(self, path: str) -> Any: ...
+    def open(self, filename: str, mode: str = "r") -> AbstractContextManager[Any]: ...
+    def chmod(self, path: str, mode: int) -> None: ...
+    def posix_rename(self, oldpath: str, newpath: str) -> None: ...
+    def remove(self, path: str) -> None: ...
+
+
+def read(sftp: Sftp, path: str, largest: int = LARGEST) -> bytes | None:
+    """Return the content, or None if there is no such file.
+
+    :param largest: bytes that it may have; the other host may send any number.
+    """
+    try:
+        with sftp.open(path, "r") as file:
+            content: bytes = file.read(largest + 1)
+    except FileNotFoundError:
+        return None
+    if len(content) > largest:
+        raise OSError(f"it has more than {largest} bytes")
+    return content
+
+
+def replace(sftp: Sftp, path: str, content: bytes, mode: int) -> bool:
+    """Write content and mode of a file; return whether that changed anything.
+
+    A symbolic link at ``path`` is replaced, not followed.
+    """
+    if _same(sftp, path, content):
+        if stat.S_IMODE(sftp.lstat(path).st_mode) == mode:
+            return False
+        sftp.chmod(path, mode)
+        return True
+    folder, name = posixpath.split(path)
+    temp = posixpath.join(folder, f".{name}.{secrets.token_hex(4)}")
+    try:
+        with sftp.open(temp, "wx") as file:
+            # Before the content is written, so that it is never readable for others.
+            sftp.chmod(temp, mode)
+            file.write(content)
+        sftp.posix_rename(temp, path)
+    except OSError:
+        with suppress(OSError):
+            sftp.remove(temp)
+        raise
+    return True
+
+
+def _same(sftp: Sftp, path: str, content: bytes) -> bool:
+    try:
+        status = sftp.lstat(path)
+    except FileNotFoundError:
+        return False
+    same_size = stat.S_ISREG(status.st_mode) and status.st_size == len(content)
+    return same_size and read(sftp, path) == content
+
+
+_SECONDS = 30.0
+# Of the directory, or else of its nearest existing parent.
+_SCRIPT = """
+place=$1
+until [ -d "$place" ]; do place=$(dirname -- "$place"); done
+df -B1048576 --output=avail,itotal,iavail,target -- "$place" | tail -n 1
+"""
+
+
+class Host(Protocol):
+    """A session, as far as it is used here."""
+
+    def run(
+        self, argv: Sequence[str], *, timeout: float, check: bool = True
+    ) -> Result: ...
+
+
+@dataclass(frozen=True)
+class Space:
+    """Free space on a file system.
+
+    :param mebibytes: available to this user.
+    :param files: free inodes; None if the file system has no fixed number.
+    :param place: mount point.
+    """
+
+    mebibytes: int
+    files: int | None
+    place: str
+
+    def __str__(self) -> str:
+        files = "" if self.files is None else f" and {self.files} inodes"
+        return f"{self.mebibytes} MiB{files} free on {self.place}"
+
+    def suffices(self, mebibytes: int, files: int) -> bool:
+        """Return whether so much, in so many files, can be written."""
+        return self.mebibytes >= mebibytes and (
+            self.files is None or self.files >= files
+        )
+
+
+def free(host: Host, path: str) -> Space | None:
+    """Return the free space at an absolute path, which need not exist.
+
+    :returns: None if ``df`` failed.
+    :raises RemoteError: the session broke.
+    """
+    result = host.run(["sh", "-c", _SCRIPT, "sh", path], timeout=_SECONDS, check=False)
+    fields = result.stdout.split(None, 3)
+    available, total_inodes, free_inodes, place = (*fields, *[""] * 4)[:4]
+    if result.rc or not place or not _is_number(available):
+        return None
+    # Btrfs and others allocate inodes dynamically and report no number.
+    fixed = _is_number(total_inodes) and _is_number(free_inodes) and int(total_inodes)
+    return Space(
+        int(available), int(free_inodes) if fixed else None, place.rstrip("\n")
+    )
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 20
+
+
+class Way(Protocol):
+    """Opens connections to hosts that cannot be reached directly."""
+
+    def open(self, host: str, port: int, timeout: float) -> socket.socket: ...
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One login on one host.
+
+    :param password: for the login if there is no key, and for sudo.
+    :param private_key: in OpenSSH's format, without a passphrase. With a key, the
+        password is only tried if the host requires both.
+    :param host_keys: accepted host keys if none is recorded; empty to accept any.
+    :param known_as: the name under which the host key is recorded; "" for ``host``.
+    :param via: None for a direct connection.
+    """
+
+    host: str
+    username: str
+    password: SecretStr | None
+    port: int = 22
+    private_key: SecretStr | None = None
+    host_keys: tuple[str, ...] = ()
+    known_as: str = ""
+    via: Way | None = None
+
+    def revealed_password(self) -> str | None:
+        """Return the password as plain text."""
+        return self.password.get_secret_value() if self.password else None
+
+    def revealed_key(self) -> str | None:
+        """Return the private key as plain text."""
+        return self.private_key.get_secret_value() if self.private_key else None
+
 
 LOG = logging.getLogger(__name__)
 
@@ -67,7 +305,7 @@ class Session:
     ) -> None:
         self._transport, self._endpoint = transport, endpoint
         self._sftp: paramiko.SFTPClient | None = None
-        self._root: sudo_ways.Elevation | None = None
+        self._root: Elevation | None = None
         self.redact = redact
 
     @property
@@ -152,7 +390,7 @@ class Session:
             raise errors.ConnectionLost(
                 host=self.host,
                 command=f"tunnel to {host}:{port}",
-                reason=backoff.reason(error),
+                reason=timing.reason(error),
             ) from error
 
     def answers(self, timeout: float) -> bool:
@@ -171,10 +409,10 @@ class Session:
         content = data.encode() if isinstance(data, str) else data
         try:
             with self._files("written", path) as sftp:
-                return files.replace(sftp, path, content, mode)
+                return replace(sftp, path, content, mode)
         except errors.FileError as error:
             # SFTP reports a full disk as "Failure".
-            space = disk_space.free(self, path)
+            space = free(self, path)
             if space is None:
                 raise
             reason = f"{error.fields['reason'].rstrip('.')}; {space}"
@@ -189,7 +427,7 @@ class Session:
             :data:`~.files.LARGEST`.
         """
         with self._files("read", path) as sftp:
-            return files.read(sftp, path)
+            return read(sftp, path)
 
     def copy(self, data: bytes, path: str, mode: int = 0o600) -> None:
         """Copy a file with SCP, which the specification requires for scripts.
@@ -241,17 +479,17 @@ class Session:
                 raise EOFError
             return result
 
-    def _elevation(self) -> sudo_ways.Elevation:
+    def _elevation(self) -> Elevation:
         """Return how to become root on this host; determined once per session."""
 
-        def attempt(way: sudo_ways.Elevation) -> Result:
-            line = shlex.join([*way.prefix, *sudo_ways.PROBE])
+        def attempt(way: Elevation) -> Result:
+            line = shlex.join([*way.prefix, *PROBE])
             result = self._execute(line, "sudo true", way.stdin, 30)
             return Result(result.rc, result.stdout, self.redact(result.stderr))
 
         if self._root is None:
             known = self._endpoint.username, self._endpoint.revealed_password()
-            self._root = sudo_ways.find(self.host, *known, attempt)
+            self._root = find(self.host, *known, attempt)
         return self._root
 
     @contextmanager
@@ -283,7 +521,7 @@ class Session:
                 raise errors.ConnectionLost(
                     host=self.host,
                     command=shown,
-                    reason=late if expired.is_set() else backoff.reason(error),
+                    reason=late if expired.is_set() else timing.reason(error),
                 ) from error
 
     def _failed(self, shown: str, result: Result) -> errors.CommandFailed:
@@ -302,5 +540,5 @@ class Session:
             host=self.host,
             path=self.redact(path),
             action=action,
-            reason=backoff.reason(error),
+            reason=timing.reason(error),
         )

@@ -3,8 +3,8 @@
 
 from pydantic import SecretStr
 
-from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.model.nodes import Node
+from tacker_k8s_mgmt.model.vim import ClusterAccess
 from tests.helpers.fakes.state import SiteState
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.manifest_objects import Listing
+from tacker_k8s_mgmt.model.manifests import Listing
 from tests.helpers.fakes.state import SiteState
 
 Object = Mapping[str, Any]

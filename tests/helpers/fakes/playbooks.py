@@ -8,7 +8,7 @@ from typing import Any
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory, runs, variables
 from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tests.helpers.fakes.nodes import CONTROL_PLANE_TAINT, FakeNode
 from tests.helpers.fakes.state import SiteState
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.model.nodes import Machine, Node
+from tacker_k8s_mgmt.operations import ports
 from tacker_k8s_mgmt.status.facts import Count
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.model.cluster import ClusterAccess
+from tacker_k8s_mgmt.model.vim import ClusterAccess
+from tacker_k8s_mgmt.operations import ports
 from tacker_k8s_mgmt.status.facts import Vim
 from tests.helpers.fakes.state import SiteState
 

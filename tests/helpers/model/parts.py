@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
 from tacker_k8s_mgmt.model.nodes import Node
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tests.helpers.fakes.cluster import FakeCluster
 from tests.helpers.fakes.load_balancer import FakeBalancer

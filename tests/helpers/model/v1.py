@@ -19,17 +19,15 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import config
 from tacker_k8s_mgmt.hooks.v1 import (
-    checkpoint,
     database,
     driver,
-    metadata_patch,
-    openstack,
-    requests,
-    rollback,
-    vim,
+    group_sizes,
+    instance,
+    vim_registry,
 )
-from tacker_k8s_mgmt.lifecycle.steps import compare
+from tacker_k8s_mgmt.hooks.v1 import stack as openstack
 from tacker_k8s_mgmt.model import node_settings
+from tacker_k8s_mgmt.operations import compare
 from tests.helpers.model.faults import (
     NONE,
     ConductorDied,
@@ -92,13 +90,13 @@ class V1(Tacker):
             return mock.patch.object(place, name, made)
 
         with (
-            patch(checkpoint, "save", lambda *_, **__: ""),
+            patch(instance, "save", lambda *_, **__: ""),
             patch(database, "release", lambda *_: None),
-            patch(metadata_patch, "read", lambda hook: hook.patch),
+            patch(driver, "read", lambda hook: hook.patch),
             patch(openstack, "heat_of", lambda *_: self._heat_client()),
-            patch(requests, "refuse_empty_heal", lambda *_: None),
-            patch(rollback, "_follows_scale", lambda *_: True),
-            patch(vim, "VimRegistry", lambda *_: vims),
+            patch(instance, "refuse_empty_heal", lambda *_: None),
+            patch(group_sizes, "_follows_scale", lambda *_: True),
+            patch(vim_registry, "VimRegistry", lambda *_: vims),
             patch(vnflcm_utils, "get_vnfd_dict", lambda *_: {}),
             patch(tosca_utils, "get_scale_group", lambda *_: groups),
             patch(compare, "ThreadPoolExecutor", Immediately),

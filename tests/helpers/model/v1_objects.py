@@ -5,7 +5,7 @@ import types
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
 from tests.helpers.model.faults import Trouble
 from tests.helpers.model.site import GROUP
 from tests.helpers.model.tacker import Kind, Operation

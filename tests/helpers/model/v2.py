@@ -15,11 +15,11 @@ from unittest import mock
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config
-from tacker_k8s_mgmt.hooks.v2 import driver, modification, scale
-from tacker_k8s_mgmt.hooks.v2.context import V2Hook
-from tacker_k8s_mgmt.hooks.v2.request import Call, cluster_vim_id
-from tacker_k8s_mgmt.hooks.v2.vim import Connections
-from tacker_k8s_mgmt.lifecycle.steps import compare
+from tacker_k8s_mgmt.hooks.v2 import driver
+from tacker_k8s_mgmt.hooks.v2.call import Call, cluster_vim_id
+from tacker_k8s_mgmt.hooks.v2.connections import Connections
+from tacker_k8s_mgmt.hooks.v2.hook import V2Hook
+from tacker_k8s_mgmt.operations import compare
 from tests.helpers.model.faults import NONE, ConductorDied, Immediately, Trouble
 from tests.helpers.model.site import GROUP
 from tests.helpers.model.tacker import (
@@ -89,9 +89,9 @@ class V2(Tacker):
 
         with (
             mock.patch.object(driver, "resources_of", resources),
-            mock.patch.object(scale, "resources_of", resources),
+            mock.patch.object(driver, "resources_of", resources),
             mock.patch.object(compare, "ThreadPoolExecutor", Immediately),
-            mock.patch.object(modification, "_former_requests", self._requests),
+            mock.patch.object(driver, "_former_requests", self._requests),
         ):
             yield
 

@@ -9,31 +9,27 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.steps import application_objects
-from tacker_k8s_mgmt.model import (
-    applications,
-    manifest_objects,
-    node_marks,
-)
-from tacker_k8s_mgmt.model.cluster import ClusterIdentity, NodeObject
+from tacker_k8s_mgmt.model import applications, node_marks
+from tacker_k8s_mgmt.model.manifests import title
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.model.services import Service
+from tacker_k8s_mgmt.model.vim import ClusterIdentity, NodeObject
+from tacker_k8s_mgmt.operations import application_objects
 from tacker_k8s_mgmt.remote.kubernetes import (
+    api,
     api_login,
-    manifests,
-    node_cleanup,
-    person_access,
-    service_account,
+    draining,
+    owned_objects,
     services,
 )
+from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.application_records import ApplicationRecords
 from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
-from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
-from tacker_k8s_mgmt.remote.kubernetes.drain import _Drain
+from tacker_k8s_mgmt.remote.kubernetes.draining import _Drain
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
 from tacker_k8s_mgmt.remote.kubernetes.workloads import Workloads
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
@@ -82,7 +78,7 @@ def _workloads(client: KubeClient) -> None:
 def _drained(client: KubeClient) -> None:
     node = NodeObject("w", True, "", "", "", False)
     one = _Drain(client, node, DrainPolicy(timeout=1))
-    for pod in node_cleanup.pods_on(client, "w"):
+    for pod in draining.pods_on(client, "w"):
         for budget in one._budgets():
             budget.selects(pod)
             budget.forbids(pod)
@@ -233,7 +229,7 @@ CLUSTER: Mapping[str, Fed] = {
             "config view -o": [b64("ca")],
             "create --raw": {"status": {"token": "t", "expirationTimestamp": "x"}},
         },
-        lambda client: str(person_access.person_access(client, "eve", "view", 600)),
+        lambda client: str(api.person_access(client, "eve", "view", 600)),
         "person_access.person_access",
     ),
     "the driver's account": kube(
@@ -241,7 +237,7 @@ CLUSTER: Mapping[str, Fed] = {
             "get secret": {"data": {"token": b64("t"), "ca.crt": b64("c")}},
             "get namespace": {"metadata": {"uid": "u"}},
         },
-        lambda client: str(service_account.admin_access(client, 0)),
+        lambda client: str(api.admin_access(client, 0)),
         "service_account.admin_access",
     ),
     "services": kube(
@@ -262,9 +258,7 @@ CLUSTER: Mapping[str, Fed] = {
     "objects": kube(
         {"get -f": {"kind": "List", "items": [SERVICE]}},
         lambda client: all_of(
-            lambda: [
-                manifest_objects.title(o) for o in Manifests(client).present([JOB])
-            ],
+            lambda: [title(o) for o in Manifests(client).present([JOB])],
             lambda: Manifests(client).check([SERVICE], owner="app.a"),
             lambda: Charts(cast(Any, client._session), "https://x")._volumes.keep(
                 json.dumps(CLAIM), "n"
@@ -276,9 +270,7 @@ CLUSTER: Mapping[str, Fed] = {
     ),
     "objects of a kind": kube(
         {"get services": {"items": [SERVICE]}},
-        lambda client: [
-            manifest_objects.title(one) for one in Manifests(client).get("services")
-        ],
+        lambda client: [title(one) for one in Manifests(client).get("services")],
         "manifests.Manifests.get",
     ),
     "definitions": kube(
@@ -301,7 +293,7 @@ CLUSTER: Mapping[str, Fed] = {
                 command="c",
                 rc=1,
                 tail="x",
-                output=f"{manifests._INCOMPLETE}: x",
+                output=f"{owned_objects._INCOMPLETE}: x",
             ),
             "raw /apis/g/v1": {
                 "resources": [
@@ -364,8 +356,8 @@ CLUSTER: Mapping[str, Fed] = {
             ],
         },
         lambda client: all_of(
-            lambda: node_cleanup.evict_dead(client, ["w"]),
-            lambda: node_cleanup.remove_nodes(client, ["w"], 0),
+            lambda: draining.evict_dead(client, ["w"]),
+            lambda: draining.remove_nodes(client, ["w"], 0),
         ),
         "node_cleanup._remaining",
     ),

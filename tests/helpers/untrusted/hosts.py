@@ -7,27 +7,24 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
-from tacker_k8s_mgmt.hooks.context import _fields
+from tacker_k8s_mgmt.hooks.hook import _fields
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords
-from tacker_k8s_mgmt.model import (
-    exposure,
-    load_balancer,
-    nodes,
-    playbook_runs,
-)
+from tacker_k8s_mgmt.model import exposure, load_balancer, nodes, playbooks
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.remote import vm_host_keys, vm_identity
-from tacker_k8s_mgmt.remote.ansible import lock, reach, runner
-from tacker_k8s_mgmt.remote.ansible.run_directory import RunDirectories
-from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
-from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
+from tacker_k8s_mgmt.operations.records import ClusterRecords
+from tacker_k8s_mgmt.remote import vms
+from tacker_k8s_mgmt.remote.ansible import cluster_directory, playbook_runner, server
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import WorkDir
+from tacker_k8s_mgmt.remote.ansible.playbook_runner import (
+    PlaybookRunner,
+    RunDirectories,
+)
+from tacker_k8s_mgmt.remote.balancer_vm import Balancer
 from tacker_k8s_mgmt.remote.kubernetes import (
     downloads,
     pod_network_probe,
 )
-from tacker_k8s_mgmt.remote.load_balancer import Balancer
-from tacker_k8s_mgmt.remote.ssh import disk_space
+from tacker_k8s_mgmt.remote.ssh.session import free
 from tests.helpers.fakes.answers import Host
 from tests.helpers.untrusted.fed import Fed, host, parsed, text
 
@@ -47,11 +44,11 @@ def _progress(line: str) -> None:
     start = '{"event": "play", "name": "p", "number": 1, "time": 1}'
     lines = ['{"event":"playbook","plays":2,"time":1}', start, line, start, line]
     for progress in (
-        playbook_runs.fold(playbook_runs.Progress(), lines),
-        playbook_runs.fold(playbook_runs.Progress(), [line]),
+        playbooks.fold(playbooks.Progress(), lines),
+        playbooks.fold(playbooks.Progress(), [line]),
     ):
         progress.where(), progress.estimate(), progress.failures
-        playbook_runs.described(progress.failures)
+        playbooks.described(progress.failures)
         json.dumps(_fields(progress), allow_nan=False)
 
 
@@ -104,7 +101,7 @@ REQUEST = {"playbook": "cluster.yml", "digest": "d"}
 
 def _runs(session: Any) -> None:
     view = RunDirectories("/w", "/k").look(session)
-    runner._Limits(10, 10).passed(view)
+    playbook_runner._Limits(10, 10).passed(view)
     str(PlaybookRunner(lambda: session, "/w", "/k").last())
 
 
@@ -178,7 +175,10 @@ HOST: Mapping[str, Fed] = {
     ),
     "owner of a lock": parsed(
         {"operation": "a", "conductor": "b", "pid": 1, "since": 1.5, "within": 3},
-        lambda line: (lock._described(line), lock._promised(line)),
+        lambda line: (
+            cluster_directory._described(line),
+            cluster_directory._promised(line),
+        ),
         "remote.ansible.lock._described",
         "remote.ansible.lock._promised",
     ),
@@ -190,17 +190,17 @@ HOST: Mapping[str, Fed] = {
     ),
     "identity of a VM": text(
         'm\nb\n1700000000.5\n[{"mtu": 1500}]',
-        lambda content: vm_identity.read(
+        lambda content: vms.read(
             cast(Any, Host({"": content})),
             Machine(Role.WORKER, "s", "1.1.1.1", "2.2.2.2"),
         ),
         "remote.vm_identity._ahead",
         "remote.vm_identity.nic_mtu",
     ),
-    "MTU": parsed([{"mtu": 1500}], vm_identity.nic_mtu),
+    "MTU": parsed([{"mtu": 1500}], vms.nic_mtu),
     "free space": text(
         "12345 678 90 /srv\n",
-        lambda content: disk_space.free(cast(Any, Host({"": content})), "/srv"),
+        lambda content: free(cast(Any, Host({"": content})), "/srv"),
         "remote.ssh.disk_space.free",
     ),
     "size of a download": text(
@@ -210,9 +210,9 @@ HOST: Mapping[str, Fed] = {
     ),
     "answer of a server": text(
         "200",
-        lambda content: reach._why(
+        lambda content: server._why(
             cast(Any, Host({})),
-            reach.Target("https://x", is_registry=True),
+            server.Target("https://x", is_registry=True),
             Host({"": content}).run([]),
         ),
         "remote.ansible.reach._why",
@@ -237,7 +237,7 @@ HOST: Mapping[str, Fed] = {
     ),
     "recorded VMs": parsed(
         {"s": "1.1.1.1"},
-        lambda content: vm_host_keys._machines(
+        lambda content: vms._machines(
             cast(Any, SimpleNamespace(read=lambda name: content))
         ),
         "remote.vm_host_keys._machines",

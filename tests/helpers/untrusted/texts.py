@@ -11,24 +11,20 @@ from typing import Any, cast
 from prometheus_client import generate_latest
 
 from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.cli import documents
-from tacker_k8s_mgmt.cloud import clouds_file
 from tacker_k8s_mgmt.hooks.cnf import manifests as cnf_manifests
-from tacker_k8s_mgmt.hooks.v2 import identities
-from tacker_k8s_mgmt.lifecycle.steps.application_sources import Sources
+from tacker_k8s_mgmt.hooks.v2 import connections
 from tacker_k8s_mgmt.metrics import textfile
 from tacker_k8s_mgmt.metrics.state import State
-from tacker_k8s_mgmt.model import (
-    chart_archive,
-    manifest_objects,
-    node_marks,
-)
+from tacker_k8s_mgmt.model import chart_archive, manifests, node_marks
 from tacker_k8s_mgmt.model.applications import Chart
 from tacker_k8s_mgmt.model.timeline import Timeline, clock, in_words
+from tacker_k8s_mgmt.operations.application_sources import Sources
 from tacker_k8s_mgmt.remote.kubernetes.charts import _defined
-from tacker_k8s_mgmt.request import cnf_exposure, metadata_lists, profile_text
+from tacker_k8s_mgmt.request import cnf_exposure, profile_document, reader
 from tacker_k8s_mgmt.request.applications import Application, SourceFile
-from tacker_k8s_mgmt.request.key_aliases import Reading
+from tacker_k8s_mgmt.request.structure import Reading
+from tacker_k8s_mgmt.tools.cli import request_input
+from tacker_k8s_mgmt.tools.cloud import client
 from tests.helpers.untrusted.fed import Fed, all_of, in_file, parsed
 from tests.helpers.untrusted.objects import DAEMON_SET, DEFINITION, SERVICE
 
@@ -59,31 +55,31 @@ def _chart(content: str) -> None:
 
 
 def _manifest(content: str) -> None:
-    objects = manifest_objects.parse(content)
-    placed = manifest_objects.placed(objects, "n", ())
-    manifest_objects.titles(placed)
-    list(manifest_objects.claims_of(placed))
-    manifest_objects.images(placed)
-    manifest_objects.hook_runs(placed, "install")
-    manifest_objects.with_config(placed, "d")
-    manifest_objects.without(placed, ())
-    list(map(manifest_objects.is_kept, placed))
+    objects = manifests.parse(content)
+    placed = manifests.placed(objects, "n", ())
+    manifests.titles(placed)
+    list(manifests.claims_of(placed))
+    manifests.images(placed)
+    manifests.hook_runs(placed, "install")
+    manifests.with_config(placed, "d")
+    manifests.without(placed, ())
+    list(map(manifests.is_kept, placed))
     marks = node_marks.NodeMarks("w", labels={"disk": "2"})
-    for workload in manifest_objects.bound(placed):
+    for workload in manifests.bound(placed):
         workload.can_start(marks)
 
 
 def _identity(content: str) -> None:
     vnf_id = "9f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
     with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, identities._DIRECTORY, f"{vnf_id}.json")
+        path = Path(directory, connections._DIRECTORY, f"{vnf_id}.json")
         path.parent.mkdir()
         path.write_bytes(content.encode(errors="replace"))
-        identities.read(directory, vnf_id)
+        connections.read(directory, vnf_id)
 
 
 def _profile(content: str) -> None:
-    profile_text.parse(content.encode(errors="surrogatepass"))
+    profile_document.parse(content.encode(errors="surrogatepass"))
 
 
 def _services_of_cnf(content: str) -> None:
@@ -192,18 +188,18 @@ TEXTS: Mapping[str, Fed] = {
     "lists in the metadata": parsed(
         [{"name": "a", "namespaces": ["b"]}],
         lambda content: all_of(
-            lambda: metadata_lists.replaced(Reading({}), {"k8s_tenants": content}),
-            lambda: metadata_lists.problems({"k8s_applications": content}),
+            lambda: reader.with_metadata_lists(Reading({}), {"k8s_tenants": content}),
+            lambda: reader.problems({"k8s_applications": content}),
         ),
         "request.metadata_lists._replaced",
     ),
     "clouds.yaml": parsed(
         {"clouds": {"a": {"auth": {"auth_url": "https://x"}, "verify": True}}},
-        in_file(lambda path: clouds_file._check_first([path], "a")),
+        in_file(lambda path: client._check_first([path], "a")),
         "cloud.clouds_file._check_first",
     ),
     "a document on the command line": parsed(
-        {"a": [1.5]}, in_file(documents.load), "cli.documents.load"
+        {"a": [1.5]}, in_file(request_input.load), "cli.documents.load"
     ),
     "a journal's record": parsed(
         JOURNAL[2],

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.tacker_api import Tacker
-from tacker_k8s_mgmt.csar import archive, meta, sources
+from tacker_k8s_mgmt.tools.csar import archive, parts
 
 SOURCE = Path(__file__).parent
 NAMESPACE = "default"
@@ -21,14 +21,14 @@ def build(path: Path, vnfd_id: str, manifest: str | None = None) -> None:
 
     :param manifest: what it has in place of its own manifest.
     """
-    types = sources.samples() / "vnfd" / "types"
+    types = parts.samples() / "vnfd" / "types"
     files = {f"Definitions/{one.name}": one.read_bytes() for one in types.iterdir()}
     for one in SOURCE.rglob("*.yaml"):
         text = one.read_text().replace("@VNFD_ID@", vnfd_id)
         files[str(one.relative_to(SOURCE))] = text.encode()
     if manifest:
         files[MANIFEST] = manifest.encode()
-    files[meta.PATH] = meta.render(files, "Definitions/web.vnfd.yaml")
+    files[archive.PATH] = archive.render(files, "Definitions/web.vnfd.yaml")
     archive.write(path, files)
 
 

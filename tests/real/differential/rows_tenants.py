@@ -4,7 +4,7 @@
 from http import HTTPStatus
 from typing import Any
 
-from tacker_k8s_mgmt.lifecycle.steps import tenant_objects
+from tacker_k8s_mgmt.operations import tenant_objects
 from tacker_k8s_mgmt.request.tenants import Tenant
 from tests.helpers import admission_requests, kubeapi
 from tests.real.differential.rows import Row, comparable, http, kubectl, manifest_list

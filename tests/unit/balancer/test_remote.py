@@ -14,8 +14,6 @@ import pytest
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.state import ClusterState
-from tacker_k8s_mgmt.lifecycle.steps import load_balancer as steps
 from tacker_k8s_mgmt.model.load_balancer import (
     BalancerStatus,
     Call,
@@ -26,9 +24,11 @@ from tacker_k8s_mgmt.model.load_balancer import (
     unusable,
 )
 from tacker_k8s_mgmt.model.nodes import Node, Role
-from tacker_k8s_mgmt.remote.load_balancer import Balancer
+from tacker_k8s_mgmt.operations import balancing as steps
+from tacker_k8s_mgmt.operations.records import Healing
+from tacker_k8s_mgmt.operations.state import ClusterState
+from tacker_k8s_mgmt.remote.balancer_vm import Balancer
 from tacker_k8s_mgmt.remote.ssh.channel import Result
-from tacker_k8s_mgmt.topology.heal_record import Healing
 from tests.unit.balancer.sandbox import SCRIPT, Sandbox
 
 

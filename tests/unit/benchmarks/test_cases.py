@@ -6,8 +6,8 @@ import pytest
 from benchmarks import many_nodes, package
 from benchmarks.__main__ import CASES, parser
 from benchmarks.measure import FAKES, LAB
-from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.tools.csar.package_check import check
 
 
 def test_command_line_and_measurements_know_the_same_cases():

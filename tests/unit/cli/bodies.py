@@ -4,8 +4,8 @@
 import copy
 import json
 
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.request.params import ATTRIBUTE
+from tacker_k8s_mgmt.request.reader import ATTRIBUTE
+from tacker_k8s_mgmt.tools.csar import parts
 
 MARK = "MaRk3d"
 KEY = (
@@ -18,7 +18,7 @@ KEY = (
 
 def simple():
     """The sample request, with passwords in place of its references."""
-    path = sources.samples() / "requests" / "instantiate-simple.json"
+    path = parts.samples() / "requests" / "instantiate-simple.json"
     body = json.loads(path.read_text())
     given = installation(body)
     given["ansible"]["password"] = "ansible"

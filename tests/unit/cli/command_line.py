@@ -4,8 +4,8 @@
 import re
 import shlex
 
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.cli.app import App, Commands
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.cli.app import App, Commands
 
 COMMANDS = [tuple(name.split()) for name, _ in sorted(Commands())]
 VERBS = [words for words in COMMANDS if len(words) == 2]

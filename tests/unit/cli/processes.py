@@ -90,14 +90,14 @@ def _child(case, out, err):
                 setattr(sys, name, None)
                 setattr(sys, f"__{name}__", None)
     signal.alarm(_LIMIT)
-    from tacker_k8s_mgmt.cli import main
+    from tacker_k8s_mgmt.tools.cli import main
 
     # As the console script does it.
     sys.exit(main(list(case.words)))
 
 
 def _serve():
-    from tacker_k8s_mgmt.cli.app import Commands
+    from tacker_k8s_mgmt.tools.cli.app import Commands
 
     for _, command in Commands():
         command.load()

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from tacker_k8s_mgmt.cli import asking
-from tacker_k8s_mgmt.cli.common import UsageError
-from tacker_k8s_mgmt.cloud.questions import Question
+from tacker_k8s_mgmt.tools.cli.base import UsageError
+from tacker_k8s_mgmt.tools.cli.commands import request
+from tacker_k8s_mgmt.tools.cloud.interview import Question
 
 QUESTION = Question("network", "network of the VMs", "inner", ("outer", "inner"))
 
@@ -29,7 +29,7 @@ QUESTION = Question("network", "network of the VMs", "inner", ("outer", "inner")
 )
 def test_answers(monkeypatch, capsys, typed, answer):
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-    assert asking.on_terminal(QUESTION) == answer
+    assert request.on_terminal(QUESTION) == answer
     captured = capsys.readouterr()
     assert captured.out == ""
     wanted = "Network of the VMs\n  1  outer\n  2  inner\n[inner]> "
@@ -39,7 +39,7 @@ def test_answers(monkeypatch, capsys, typed, answer):
 def test_an_answer_that_cannot_be_taken_is_asked_for_again(monkeypatch, capsys):
     question = Question("x", "x", problem=lambda answer: "No." * (answer == "bad"))
     monkeypatch.setattr(sys, "stdin", io.StringIO("bad\ngood\n"))
-    assert asking.on_terminal(question) == "good"
+    assert request.on_terminal(question) == "good"
     assert capsys.readouterr().err == "X\n> No.\n> "
 
 
@@ -48,7 +48,7 @@ def test_the_end_of_the_input_is_no_answer(monkeypatch, capsys, typed):
     question = Question("x", "x", "default", problem=lambda answer: answer and "No.")
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
     with pytest.raises(UsageError, match=r"The input ended at .* --x\. Nothing was"):
-        asking.on_terminal(question)
+        request.on_terminal(question)
 
 
 def test_an_answer_in_latin_1_is_asked_for_again(monkeypatch, capsys):
@@ -56,9 +56,9 @@ def test_an_answer_in_latin_1_is_asked_for_again(monkeypatch, capsys):
         io.BytesIO(b"blau\xe9\nblue\n"), "utf-8", "surrogateescape"
     )
     monkeypatch.setattr(sys, "stdin", typed)
-    assert asking.on_terminal(QUESTION) == "blue"
+    assert request.on_terminal(QUESTION) == "blue"
     assert "> It is no text in UTF-8.\n" in capsys.readouterr().err
 
 
 def test_nothing_is_asked_where_defaults_are_wanted():
-    assert asking.default(QUESTION) == "inner"
+    assert request.default(QUESTION) == "inner"

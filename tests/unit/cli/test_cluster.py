@@ -13,10 +13,10 @@ import pytest
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.cli import cluster_report as command
-from tacker_k8s_mgmt.cli import main, tacker_records
-from tacker_k8s_mgmt.cli.render.console import Console
-from tacker_k8s_mgmt.status.heal_commands import HealCommands
+from tacker_k8s_mgmt.status.facts import HealCommands
+from tacker_k8s_mgmt.tools.cli import cluster_report as command
+from tacker_k8s_mgmt.tools.cli import main, recorded
+from tacker_k8s_mgmt.tools.render.console import Console
 from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.node_settings import DISK, modify, wants
@@ -57,7 +57,7 @@ def opened(monkeypatch):
         yield found
 
     lookup = types.SimpleNamespace(opened=opened)
-    monkeypatch.setattr(tacker_records, "lookup", lambda: lookup)
+    monkeypatch.setattr(recorded, "lookup", lambda: lookup)
     return found
 
 
@@ -243,7 +243,7 @@ def test_a_vnf_instance_that_cannot_be_opened(monkeypatch, capsys):
         raise errors.TackerError(detail=f"Tacker has no VNF instance {vnf_id}.")
 
     lookup = types.SimpleNamespace(opened=opened)
-    monkeypatch.setattr(tacker_records, "lookup", lambda: lookup)
+    monkeypatch.setattr(recorded, "lookup", lambda: lookup)
     assert check() == 2
     captured = capsys.readouterr()
     assert captured.err == f"Tacker has no VNF instance {VNF}.\n"

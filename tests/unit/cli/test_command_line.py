@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import setuptools
 
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.cli.commands.runs_list import RunsList
 from tacker_k8s_mgmt.errors import ClusterError
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.cli.commands.runs import RunsList
 from tests.unit.cli.bodies import installation, simple
 from tests.unit.cli.command_line import COMMANDS, VERBS, commands_in, help_of, parsed
 from tests.unit.cli.journals import completed
@@ -23,7 +23,7 @@ from tests.unit.cli.journals import completed
 ROOT = Path(__file__).resolve().parents[3]
 #: In one order in all processes of a run.
 GROUPS = sorted({group for group, _ in VERBS})
-MODULE = [sys.executable, "-m", "tacker_k8s_mgmt.cli"]
+MODULE = [sys.executable, "-m", "tacker_k8s_mgmt.tools.cli"]
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,13 @@ def test_help_may_be_asked_for_at_the_end_of_a_long_command_line(capsys):
 def test_a_command_imports_no_other():
     program = (
         "import sys; from tacker_k8s_mgmt import cli; cli.main(['runs', 'list', '-h']);"
-        "print(*(n for n in sys.modules if n.startswith('tacker_k8s_mgmt.cli.comm')))"
+        "print(*(n for n in sys.modules if n.startswith('tacker_k8s_mgmt.tools.cli.comm')))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    names = [f"tacker_k8s_mgmt.cli.{n}" for n in ("common", "commands")]
-    names.append("tacker_k8s_mgmt.cli.commands.runs_list")
+    names = [f"tacker_k8s_mgmt.tools.cli.{n}" for n in ("common", "commands")]
+    names.append("tacker_k8s_mgmt.tools.cli.commands.runs")
     assert sorted(done.stdout.splitlines()[-1].split()) == sorted(names)
 
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.tools.cli import main
 
 # Of the package bash-completion.
 _WORDS = """

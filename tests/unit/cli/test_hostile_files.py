@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.tools.cli import main
 from tests.helpers.hostile import DEEP_JSON
 from tests.unit.cli import journals
 from tests.unit.cli.bodies import simple

@@ -8,11 +8,11 @@ import stat
 import pytest
 import yaml
 
-from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.model import nodes
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.request import params as cluster_params
+from tacker_k8s_mgmt.request import reader as cluster_params
+from tacker_k8s_mgmt.tools.cli import main
 from tests.unit.cli.bodies import (
     FILE,
     KEY,

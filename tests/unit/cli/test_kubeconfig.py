@@ -12,9 +12,10 @@ import yaml
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cli import kubeconfig, main, tacker_records
-from tacker_k8s_mgmt.cli.common import NotDone
-from tacker_k8s_mgmt.model.cluster import PersonAccess
+from tacker_k8s_mgmt.model.vim import PersonAccess
+from tacker_k8s_mgmt.tools.cli import main, recorded
+from tacker_k8s_mgmt.tools.cli.base import NotDone
+from tacker_k8s_mgmt.tools.cli.commands import cluster as kubeconfig
 from tests.helpers.operations import instantiated
 from tests.helpers.requests import VNF, params
 
@@ -51,7 +52,7 @@ def opened(monkeypatch, tmp_path):
         yield found
 
     lookup = types.SimpleNamespace(opened=opened)
-    monkeypatch.setattr(tacker_records, "lookup", lambda: lookup)
+    monkeypatch.setattr(recorded, "lookup", lambda: lookup)
     found.verified = []
     monkeypatch.setattr(
         kubeconfig, "verify", lambda url, access: found.verified.append(url)

@@ -10,7 +10,7 @@ import pytest
 import tomllib
 from openstackclient import shell
 
-from tacker_k8s_mgmt.cli.app import Commands
+from tacker_k8s_mgmt.tools.cli.app import Commands
 from tests import tree
 from tests.unit.cli.journals import VNF, completed
 

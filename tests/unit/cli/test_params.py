@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.csar import request
-from tacker_k8s_mgmt.csar.api import V1, V2
-from tacker_k8s_mgmt.csar.sources import samples
-from tacker_k8s_mgmt.request.params import ATTRIBUTE
+from tacker_k8s_mgmt.request.reader import ATTRIBUTE
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.csar.body import read
+from tacker_k8s_mgmt.tools.csar.parts import samples
+from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2
 from tests.unit.cli.bodies import (
     FILE,
     KEY,
@@ -459,5 +459,5 @@ def test_lists_of_the_metadata_may_be_long(check):
     ("api", "problems"), [(V1, 0), (V2, 1)], ids=["of v1", "of v2"]
 )
 def test_text_is_judged_by_the_api_of_the_package(api, problems):
-    found = request.read({"metadata": {ANNOTATION: "x" * 1025}}, api)
+    found = read({"metadata": {ANNOTATION: "x" * 1025}}, api)
     assert (len(found.problems), found.warnings) == (problems, ())

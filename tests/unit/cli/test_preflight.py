@@ -16,15 +16,15 @@ from pathlib import Path
 import pytest
 
 from lab.services import images
-from tacker_k8s_mgmt.cli import checks, main
-from tacker_k8s_mgmt.cli.commands import preflight
-from tacker_k8s_mgmt.cli.render.console import Console
-from tacker_k8s_mgmt.csar import archive, build
 from tacker_k8s_mgmt.errors import ConnectionLost
 from tacker_k8s_mgmt.remote.ansible import server
-from tacker_k8s_mgmt.remote.ansible.work_directory import MARKER
-from tacker_k8s_mgmt.remote.ssh import key_file
-from tacker_k8s_mgmt.request import blanks
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import MARKER
+from tacker_k8s_mgmt.remote.ssh import known_hosts
+from tacker_k8s_mgmt.request import structure
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.cli.commands import preflight
+from tacker_k8s_mgmt.tools.csar import archive, build
+from tacker_k8s_mgmt.tools.render.console import Console
 from tests.helpers import ssh_keys
 from tests.helpers.openstack_cloud import OpenStack
 from tests.helpers.sshd import PASSWORD, USER, Sshd
@@ -121,7 +121,7 @@ def findings(run):
 @pytest.fixture
 def machines(tmp_path, sshd, monkeypatch):
     """VMs on this host, at the port of the SSH server."""
-    monkeypatch.setattr(checks, "SSH_PORT", sshd.port)
+    monkeypatch.setattr(preflight, "SSH_PORT", sshd.port)
     path = tmp_path / "machines.json"
     roles = ("control-plane", "worker", "load-balancer")
     listed = [{"role": role, "ssh_address": "127.0.0.1"} for role in roles]
@@ -292,7 +292,7 @@ class TestServer:
         def survey(*_):
             raise ConnectionLost(host="127.0.0.1", command="x", reason="gone")
 
-        monkeypatch.setattr(server, "survey", survey)
+        monkeypatch.setattr(server, "survey_server", survey)
         code, out, _ = run()
         assert code == 1
         assert "The SSH connection to 127.0.0.1 was lost" in out
@@ -308,7 +308,7 @@ class TestServer:
         assert str(known) in text
 
     def test_a_host_key_that_changed_for_any_project(self, findings, sshd, tmp_path):
-        path, _ = key_file.paths(str(tmp_path / "state"), "c0ffee", "")
+        path, _ = known_hosts.paths(str(tmp_path / "state"), "c0ffee", "")
         known = Path(path)
         known.parent.mkdir(parents=True)
         pair = ssh_keys.make("ecdsa-256").public
@@ -323,7 +323,7 @@ class TestServer:
         def read(path):
             raise PermissionError(13, "Permission denied", path)
 
-        monkeypatch.setattr(key_file, "_read", read)
+        monkeypatch.setattr(known_hosts, "_read", read)
         code, out, _ = run()
         assert code == 0
         assert f"warning: {tmp_path}/state/known_hosts cannot be read" in out
@@ -436,7 +436,7 @@ class TestMachines:
     def test_a_closed_port(self, findings, machines, monkeypatch):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             closed = taken.getsockname()[1]
-        monkeypatch.setattr(checks, "SSH_PORT", closed)
+        monkeypatch.setattr(preflight, "SSH_PORT", closed)
         found = findings("--machines", machines, *IMPATIENT)
         assert "No SSH connection to ansible@127.0.0.1" in found["login and sudo"][0]
         assert found["from the Ansible server"] == 3 * [
@@ -676,10 +676,10 @@ class TestCloud:
         assert found["image"] == ["The cloud's catalogue has no Glance."]
 
     def test_a_blank_hides_nothing_of_the_cloud(self, run, openstack, csar, body):
-        body["extVirtualLinks"][0]["resourceId"] = blanks.mark("network")
+        body["extVirtualLinks"][0]["resourceId"] = structure.mark("network")
         body["extVirtualLinks"][1]["resourceId"] = "nowhere"
-        body["additionalParams"]["key_name"] = blanks.mark("key pair")
-        installation(body)["ansible"]["ip_address"] = blanks.mark("address")
+        body["additionalParams"]["key_name"] = structure.mark("key pair")
+        installation(body)["ansible"]["ip_address"] = structure.mark("address")
         openstack.absent.add("image")
         code, out, _ = run("--package", csar, "--cloud", "--json")
         rows = json.loads(out)["checks"]
@@ -694,7 +694,7 @@ class TestCloud:
         assert "Ansible server" not in {row["check"] for row in rows}
 
     def test_a_blank_for_the_vms_leaves_no_question(self, run, openstack, csar, body):
-        installation(body)["master_node"] = blanks.mark("everything")
+        installation(body)["master_node"] = structure.mark("everything")
         code, out, _ = run("--package", csar, "--cloud")
         assert code == 1
         assert "not checked: the request does not lead to the VMs" in out

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.tools.cli import main
 from tests.unit.cli.bodies import installation, simple
 
 EDGE = """\

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 import pytest
 
 from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.cli.render import chart, failure, html
-from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks import advice as hints
 from tacker_k8s_mgmt.model.timeline import Operation, Timeline, in_words
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.render import chart, html
 from tests.unit.cli.journals import ERROR, VNF, Recorder, completed, failed
 
 WHOLE = re.compile(r'<span class="whole">(.*?)</span>')
@@ -496,7 +496,7 @@ def test_the_advice_of_hooks_has_commands(verb):
     assert named
     for text in named:
         one = Operation("r", "heal_end", "v1", started=0, last=0, error=text)
-        shown = failure.of(one, VNF)
+        shown = chart.of(one, VNF)
         assert shown is not None
         assert f"openstack vnflcm op {verb} OPERATION_ID" in shown.commands
 

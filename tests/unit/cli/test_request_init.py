@@ -9,8 +9,8 @@ import pytest
 
 from lab.cloud.base import KEY_PAIR
 from lab.services import compute, images, network
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.csar import parts
 from tests.helpers.openstack_cloud import OpenStack
 from tests.unit.cli.bodies import installation
 from tests.unit.cli.command_line import commands_in, parsed
@@ -230,6 +230,6 @@ class TestCloud:
 
 
 def test_the_samples_say_whose_they_are():
-    for path in sources.samples().glob("**/requests/instantiate-[hs]*.json"):
+    for path in parts.samples().glob("**/requests/instantiate-[hs]*.json"):
         if "cnf" not in path.parts:
             assert "laboratory's own" in json.loads(path.read_text())["comment"]

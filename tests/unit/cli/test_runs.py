@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.cli.commands import runs_follow
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.cli.commands import runs as runs_follow
 from tests.unit.cli.journals import ERROR, VNF, Recorder, completed, failed
 
-COMMAND = [sys.executable, "-m", "tacker_k8s_mgmt.cli", "runs"]
+COMMAND = [sys.executable, "-m", "tacker_k8s_mgmt.tools.cli", "runs"]
 LIMIT = 60
 
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.tools.cli import main
 from tests.unit.cli.journals import completed
 
 COUNTED = (

@@ -5,17 +5,17 @@ import json
 
 import pytest
 
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.csar.api import APIS
-from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.request.params import ATTRIBUTE
+from tacker_k8s_mgmt.request.reader import ATTRIBUTE
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.tools.csar.build import build
+from tacker_k8s_mgmt.tools.csar.tacker_api import APIS
 from tests.helpers import ssh_keys
 
 BODIES = [
     pytest.param(api, path, id=f"{api.name}-{path.stem}")
     for api in APIS.values()
-    for path in sorted((sources.samples(api) / "requests").glob("*.json"))
+    for path in sorted((parts.samples(api) / "requests").glob("*.json"))
 ]
 
 
@@ -26,7 +26,7 @@ def has_parameters(path):
 def instantiation(api, path):
     """The sample request that comes before another one."""
     flavour = "ha" if path.stem.endswith("-ha") else "simple"
-    return str(sources.samples(api) / "requests" / f"instantiate-{flavour}.json")
+    return str(parts.samples(api) / "requests" / f"instantiate-{flavour}.json")
 
 
 def may_come_later(path):

@@ -195,13 +195,13 @@ class Interrupting:
             signal.raise_signal(signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupting())
-from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.tools.cli import main
 sys.exit(main())
 """
 
 
 @pytest.mark.parametrize(
-    "module", ["tacker_k8s_mgmt.cli.app", "cliff.app", "tacker_k8s_mgmt.journal"]
+    "module", ["tacker_k8s_mgmt.tools.cli.app", "cliff.app", "tacker_k8s_mgmt.journal"]
 )
 def test_ctrl_c_while_modules_are_imported(directory, module):
     done = subprocess.run(

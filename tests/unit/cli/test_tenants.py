@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tacker_k8s_mgmt.cli import main, tacker_records
-from tacker_k8s_mgmt.status.heal_commands import HealCommands
+from tacker_k8s_mgmt.status.facts import HealCommands
+from tacker_k8s_mgmt.tools.cli import main, recorded
 from tests.helpers.operations import instantiated
 from tests.helpers.requests import VNF, params
 
@@ -33,7 +33,7 @@ def opened(monkeypatch, tmp_path):
         yield found
 
     lookup = types.SimpleNamespace(opened=opened)
-    monkeypatch.setattr(tacker_records, "lookup", lambda: lookup)
+    monkeypatch.setattr(recorded, "lookup", lambda: lookup)
     return found
 
 

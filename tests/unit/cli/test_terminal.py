@@ -13,13 +13,16 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from tacker_k8s_mgmt import cli, errors, plain_text
-from tacker_k8s_mgmt.cli import asking, common, main, tacker_records
-from tacker_k8s_mgmt.cli.render.console import Console
-from tacker_k8s_mgmt.cloud.questions import Question
-from tacker_k8s_mgmt.model import playbook_runs
-from tacker_k8s_mgmt.model.playbook_runs import Progress
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import playbooks
+from tacker_k8s_mgmt.model.playbooks import Progress
 from tacker_k8s_mgmt.remote.ssh import channel
+from tacker_k8s_mgmt.text import in_line, printable
+from tacker_k8s_mgmt.tools import cli
+from tacker_k8s_mgmt.tools.cli import base, main, recorded
+from tacker_k8s_mgmt.tools.cli.commands import request
+from tacker_k8s_mgmt.tools.cloud.interview import Question
+from tacker_k8s_mgmt.tools.render.console import Console
 from tests.helpers import source
 from tests.helpers.hostile import ESCAPES, STEERING
 from tests.helpers.requests import VNF
@@ -36,11 +39,11 @@ def is_plain(text):
 
 
 def test_characters_that_steer_become_blanks_and_lines_stay():
-    assert is_plain(plain_text.printable(ESCAPES))
-    assert plain_text.printable("a\tb\nc ü 漢 é") == "a\tb\nc ü 漢 é"
-    assert plain_text.in_line("a\tb\nc\r\x85d") == "a b c  d"
+    assert is_plain(printable(ESCAPES))
+    assert printable("a\tb\nc ü 漢 é") == "a\tb\nc ü 漢 é"
+    assert in_line("a\tb\nc\r\x85d") == "a b c  d"
     every = "".join(map(chr, range(0x110000)))
-    assert is_plain(plain_text.printable(every))
+    assert is_plain(printable(every))
 
 
 def prints(node):
@@ -66,9 +69,9 @@ def test_there_is_one_way_out_to_the_terminal():
 
 
 def test_each_text_of_a_command_is_plain(capsys):
-    common.show(ESCAPES)
-    common.complain(ESCAPES)
-    common.show(ESCAPES, end="")
+    base.show(ESCAPES)
+    base.complain(ESCAPES)
+    base.show(ESCAPES, end="")
     said = capsys.readouterr()
     assert "gnp.exe" in said.out
     assert is_plain(said.out + said.err)
@@ -85,7 +88,7 @@ def test_logs_warnings_and_tracebacks(monkeypatch, capsys, option):
             logging.getLogger("library").exception("no %s", ESCAPES)
             raise
 
-    monkeypatch.setattr(tacker_records, "lookup", lookup)
+    monkeypatch.setattr(recorded, "lookup", lookup)
     warnings_of_python = warnings.showwarning
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -101,7 +104,7 @@ def test_logs_warnings_and_tracebacks(monkeypatch, capsys, option):
 def test_questions_with_names_of_a_cloud(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("1\n"))
     question = Question("image", f"image {ESCAPES}", ESCAPES, (ESCAPES,))
-    assert asking.on_terminal(question) == ESCAPES
+    assert request.on_terminal(question) == ESCAPES
     assert is_plain(capsys.readouterr().err)
 
 
@@ -121,17 +124,17 @@ def test_names_of_plays_and_messages_of_tasks():
         '{"event": "task", "name": "a\\nWARNING forged \\u0007"}',
         '{"event": "failed", "host": "h\\u009b", "task": "t", "message": "\\u202e"}',
     ]
-    progress = playbook_runs.fold(Progress(), events)
+    progress = playbooks.fold(Progress(), events)
     assert is_plain(progress.where())
     assert "\n" not in progress.where()
-    assert is_plain("".join(playbook_runs.described(progress.seen)))
+    assert is_plain("".join(playbooks.described(progress.seen)))
 
 
 @pytest.mark.parametrize("form", [[], ["-f", "value"], ["-f", "yaml"], ["-f", "json"]])
 def test_lists_of_what_tacker_records(monkeypatch, capsys, form):
     row = types.SimpleNamespace(vnf_id=VNF, name=ESCAPES, vms={ESCAPES: 1}, **LISTED)
     lookup = types.SimpleNamespace(listed=lambda files: [row])
-    monkeypatch.setattr(tacker_records, "lookup", lambda: lookup)
+    monkeypatch.setattr(recorded, "lookup", lambda: lookup)
     assert main(["cluster", "list", *form]) == 0
     out = capsys.readouterr().out
     assert "gnp.exe" in out
@@ -155,7 +158,7 @@ def test_reports_of_a_cluster_that_cannot_be_asked(monkeypatch, capsys):
         raise errors.TackerError(detail=f"no VNF instance {ESCAPES}")
 
     lookup = types.SimpleNamespace(opened=opened)
-    monkeypatch.setattr(tacker_records, "lookup", lambda: lookup)
+    monkeypatch.setattr(recorded, "lookup", lambda: lookup)
     assert main(["cluster", "check", VNF]) == 2
     assert is_plain(capsys.readouterr().err)
 

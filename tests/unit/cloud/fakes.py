@@ -3,11 +3,19 @@
 
 from dataclasses import dataclass, field
 
-from tacker_k8s_mgmt.cloud import demand
-from tacker_k8s_mgmt.cloud.facts import Flavor, Heat, Image, Network, Quota, Subnet, Vim
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.csar.api import V1
 from tacker_k8s_mgmt.errors import CloudError
+from tacker_k8s_mgmt.tools.cloud import demand
+from tacker_k8s_mgmt.tools.cloud.facts import (
+    Flavor,
+    Heat,
+    Image,
+    Network,
+    Quota,
+    Subnet,
+    Vim,
+)
+from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.tools.csar.tacker_api import V1
 
 UBUNTU = "ubuntu-24.04-server-cloudimg-amd64"
 OUTER = Network("e1", "external", (Subnet("s", "10.99.0.0/24", "10.99.0.1"),))
@@ -107,7 +115,7 @@ class Cloud:
 
 def files(flavour="simple", api=V1, edit=None):
     """The files of a sample package; *edit* changes its Base HOT."""
-    found = sources.collect(flavour, source=sources.samples(api), api=api)
+    found = parts.collect(flavour, source=parts.samples(api), api=api)
     if edit:
         name = f"BaseHOT/{flavour}/base_hot_top.yaml"
         found[name] = edit(found[name].decode()).encode()

@@ -7,19 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from tacker_k8s_mgmt.cloud import checks, demand, distributions
-from tacker_k8s_mgmt.cloud.facts import (
-    Flavor,
-    Image,
-    Quota,
-    Subnet,
-    Vim,
-)
-from tacker_k8s_mgmt.csar import request as requests
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.csar.api import V1, V2
 from tacker_k8s_mgmt.errors import PackageError
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import reader
+from tacker_k8s_mgmt.tools.cloud import cloud_checks, demand, facts
+from tacker_k8s_mgmt.tools.cloud.facts import Flavor, Image, Quota, Subnet, Vim
+from tacker_k8s_mgmt.tools.csar import body as requests
+from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2
 from tests.unit.cli.bodies import installation
 from tests.unit.cloud.fakes import OUTER, VERSION, Cloud, package
 
@@ -28,7 +22,7 @@ class Case:
     """A request, the package that it is for, and a cloud."""
 
     def __init__(self, flavour="simple", api=V1, edit=None):
-        path = sources.samples(api) / "requests" / f"instantiate-{flavour}.json"
+        path = parts.samples(api) / "requests" / f"instantiate-{flavour}.json"
         self.body = json.loads(path.read_text())
         self.source = package(flavour, api, edit)
         self.cloud = Cloud()
@@ -39,7 +33,7 @@ class Case:
         return installation(self.body)
 
     def _read(self):
-        parsed = params.parse(self.body["additionalParams"])
+        parsed = reader.parse(self.body["additionalParams"])
         return requests.read(copy.deepcopy(self.body)), parsed
 
     def demand(self):
@@ -49,7 +43,7 @@ class Case:
     def checks(self):
         request, parsed = self._read()
         made = demand.of_request(request, parsed, self.source)
-        return checks.CloudChecks(self.cloud, request, parsed, self.source, made)
+        return cloud_checks.CloudChecks(self.cloud, request, parsed, self.source, made)
 
     def findings(self):
         """The rows with findings: the name of each, and its findings as one text."""
@@ -102,7 +96,7 @@ class TestDemand:
         assert made.counts["server_groups"] == 2
 
     def test_an_unknown_flavour_of_the_package(self):
-        files = sources.collect("ha", source=sources.samples())
+        files = parts.collect("ha", source=parts.samples())
         with pytest.raises(PackageError, match=r"no such flavour .*there are: ha"):
             demand.package(files, "simple")
 
@@ -146,7 +140,7 @@ class TestImage:
         ],
     )
     def test_distributions_by_name(self, name, found):
-        assert distributions.distribution(Image("i", name)) == found
+        assert facts.distribution(Image("i", name)) == found
 
     @pytest.mark.parametrize("distribution", ["", "house-linux"])
     def test_an_image_of_which_nothing_is_known_is_a_warning(self, case, distribution):
@@ -166,10 +160,10 @@ class TestImage:
         assert "its name has no distribution's" in case.findings()["image"]
 
     def test_login_users(self):
-        assert distributions.login(Image("i", "debian-12")) == "debian"
-        assert distributions.login(Image("i", "debian-12", login="ops")) == "ops"
-        assert distributions.login(Image("i", "golden")) == ""
-        assert distributions.login(Image("i", "fcos-40")) == "core"
+        assert facts.login(Image("i", "debian-12")) == "debian"
+        assert facts.login(Image("i", "debian-12", login="ops")) == "ops"
+        assert facts.login(Image("i", "golden")) == ""
+        assert facts.login(Image("i", "fcos-40")) == "core"
 
 
 class TestFlavour:

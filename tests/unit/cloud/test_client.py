@@ -9,9 +9,9 @@ import pytest
 
 from lab.cloud.base import KEY_PAIR
 from lab.services import compute, images, network
-from tacker_k8s_mgmt.cloud import client
-from tacker_k8s_mgmt.cloud.facts import Flavor, Image, Quota, Subnet
 from tacker_k8s_mgmt.errors import CloudError
+from tacker_k8s_mgmt.tools.cloud import client
+from tacker_k8s_mgmt.tools.cloud.facts import Flavor, Image, Quota, Subnet
 from tests.helpers.hostile import DEEP
 from tests.helpers.openstack_cloud import PASSWORD, PROJECT
 

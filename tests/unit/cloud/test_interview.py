@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from tacker_k8s_mgmt.cloud import demand, draft
-from tacker_k8s_mgmt.cloud.facts import Flavor, Image
-from tacker_k8s_mgmt.cloud.interview import Interview
-from tacker_k8s_mgmt.cloud.questions import Given
-from tacker_k8s_mgmt.csar import request as requests
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.csar.api import V1, V2
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import blanks, params
+from tacker_k8s_mgmt.request import reader
+from tacker_k8s_mgmt.request.structure import mark
+from tacker_k8s_mgmt.tools.cloud import demand, interview
+from tacker_k8s_mgmt.tools.cloud.facts import Flavor, Image
+from tacker_k8s_mgmt.tools.cloud.interview import Given, Interview
+from tacker_k8s_mgmt.tools.csar import body as requests
+from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2
 from tests.unit.cli.bodies import installation
 from tests.unit.cloud.fakes import OUTER, UBUNTU, Cloud, files, package
 
@@ -54,13 +54,13 @@ def made(flavour="simple", api=V1, cloud=None, ask=None, edit=None, **given):
     ask = ask or Conversation()
     given = {"hot": HOT, **given}
     site = Interview(source, cloud, Given(**given), ask).site()
-    return draft.body(source, files(flavour, api, edit), site.answers), site.build
+    return interview.body(source, files(flavour, api, edit), site.answers), site.build
 
 
 def problems(body, api=V1):
     found = list(requests.read(body, api).problems)
     try:
-        params.parse(body["additionalParams"])
+        reader.parse(body["additionalParams"])
     except ParamError as error:
         found += error.problems
     return sorted(text.partition(":")[0] for text in found)
@@ -81,7 +81,7 @@ def test_a_request_that_has_everything(flavour, api):
     body, build = made(flavour, api, Cloud(), values=VALUES)
     assert problems(body, api) == []
     assert build == {}
-    path = sources.samples(api) / "requests" / f"instantiate-{flavour}.json"
+    path = parts.samples(api) / "requests" / f"instantiate-{flavour}.json"
     sample = json.loads(path.read_text())
     own = installation(body)
     for name, structure in installation(sample).items():
@@ -181,7 +181,7 @@ class TestNetworks:
         cloud = Cloud(network_list=[OUTER, second])
         body, _ = made(cloud=cloud, values=VALUES)
         text = body["extVirtualLinks"][0]["resourceId"]
-        assert text == blanks.mark(
+        assert text == mark(
             "network of masterNode_CP1, its id or name (there are: external, second)"
         )
 
@@ -239,7 +239,7 @@ class TestPackage:
         body, build = made(cloud=Cloud(keys=keys), values=values)
         name = body["additionalParams"]["key_name"]
         assert name == (
-            keys[0] if keys else blanks.mark("key pair of the VMs, by its name in Nova")
+            keys[0] if keys else mark("key pair of the VMs, by its name in Nova")
         )
         assert build == {}
 
@@ -256,7 +256,7 @@ class TestPackage:
             return hot.replace(KEYED, own + KEYED)
 
         body, _ = made(edit=edit, values=VALUES)
-        assert body["additionalParams"]["office"] == blanks.mark("From where")
+        assert body["additionalParams"]["office"] == mark("From where")
         assert "disk" not in body["additionalParams"]
         given = {**HOT, "office": "192.0.2.0/24", "disk": "9"}
         body, _ = made(edit=edit, values=VALUES, hot=given)
@@ -274,7 +274,7 @@ class TestPackage:
             found[name] = text.replace(b"workerNode", b"bee")
         source = demand.package(found)
         site = Interview(source, None, Given(values=VALUES), Conversation()).site()
-        body = draft.body(source, found, site.answers)
+        body = interview.body(source, found, site.answers)
         assert "master_node.ssh_cp_name" in problems(body)
         text = installation(body)["master_node"]["ssh_cp_name"]
         assert "(boss_CP1, bee_CP2, externalLB_CP1)" in text

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tacker_k8s_mgmt.csar import archive, meta
-from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.tools.csar import archive
+from tacker_k8s_mgmt.tools.csar.build import build
+from tacker_k8s_mgmt.tools.csar.package_check import check
 
 ENTRY = "Definitions/kubernetes_top.vnfd.yaml"
 
@@ -24,7 +24,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def parts(package: Path) -> Mapping[str, bytes]:
     """The package's files without TOSCA.meta."""
     files = archive.read(package)
-    del files[meta.PATH]
+    del files[archive.PATH]
     return files
 
 
@@ -43,7 +43,7 @@ def problems_of(
     ) -> tuple[str, ...]:
         files = {**parts, **changes}
         kept = {name: text for name, text in files.items() if text is not None}
-        kept[meta.PATH] = tosca_meta or meta.render(kept, ENTRY)
+        kept[archive.PATH] = tosca_meta or archive.render(kept, ENTRY)
         path = tmp_path / "changed.zip"
         archive.write(path, kept)
         return check(path).problems

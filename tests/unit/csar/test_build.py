@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import tacker_k8s_mgmt
-from tacker_k8s_mgmt.csar import archive, meta, sources
-from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.csar.customize import Site
 from tacker_k8s_mgmt.errors import PackageError
+from tacker_k8s_mgmt.tools.csar import archive
+from tacker_k8s_mgmt.tools.csar import parts as sources
+from tacker_k8s_mgmt.tools.csar.build import Site, build
 
 DF = "Definitions/kubernetes_df_simple.yaml"
 
@@ -59,7 +59,7 @@ def test_the_driver_is_a_copy_of_the_installed_file(parts):
 
 def test_every_file_has_its_hash(package, parts):
     with zipfile.ZipFile(package) as opened:
-        text = opened.read(meta.PATH).decode()
+        text = opened.read(archive.PATH).decode()
     hashes = dict(re.findall(r"Name: (.*)\n.*\nAlgorithm: SHA-256\nHash: (.*)\n", text))
     assert hashes == {
         name: hashlib.sha256(content).hexdigest() for name, content in parts.items()

@@ -5,8 +5,8 @@ import zipfile
 
 import pytest
 
-from tacker_k8s_mgmt.csar import archive, meta
-from tacker_k8s_mgmt.csar.check import _beside_problems, check
+from tacker_k8s_mgmt.tools.csar import archive
+from tacker_k8s_mgmt.tools.csar.package_check import _beside_problems, check
 from tests.helpers.samples import BESIDE
 
 TOP = "Definitions/kubernetes_top.vnfd.yaml"
@@ -307,7 +307,7 @@ WRONG_META = {
     ("old", "new", "expected"), WRONG_META.values(), ids=WRONG_META.keys()
 )
 def test_a_wrong_tosca_meta_is_reported(problems_of, parts, old, new, expected):
-    text = meta.render(parts, TOP).decode()
+    text = archive.render(parts, TOP).decode()
     problems = problems_of({}, text.replace(old, new, 1).encode())
     assert any(expected in problem for problem in problems), problems
 
@@ -315,10 +315,10 @@ def test_a_wrong_tosca_meta_is_reported(problems_of, parts, old, new, expected):
 def test_a_file_without_a_hash_is_a_warning_as_tacker_takes_it(parts, tmp_path):
     listed = {name: text for name, text in parts.items() if name != HOT}
     path = tmp_path / "unlisted.zip"
-    archive.write(path, {**parts, meta.PATH: meta.render(listed, TOP)})
+    archive.write(path, {**parts, archive.PATH: archive.render(listed, TOP)})
     report = check(path)
     assert report.problems == ()
-    assert report.warnings[0] == f"{HOT}: no hash in {meta.PATH}"
+    assert report.warnings[0] == f"{HOT}: no hash in {archive.PATH}"
 
 
 @pytest.mark.parametrize("content", BESIDE.values(), ids=BESIDE)
@@ -364,7 +364,7 @@ def test_a_damaged_zip_is_reported(package, tmp_path, position):
 def test_a_zip_without_tosca_meta_is_reported(parts, tmp_path):
     path = tmp_path / "bare.zip"
     archive.write(path, parts)
-    assert check(path).problems == (f"{meta.PATH} is missing",)
+    assert check(path).problems == (f"{archive.PATH} is missing",)
 
 
 @pytest.mark.parametrize(

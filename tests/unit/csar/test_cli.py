@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.csar import archive, sources, vnfd
-from tacker_k8s_mgmt.request import blanks
+from tacker_k8s_mgmt.request import structure
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.csar import archive, parts, vnfd
 
 
 def test_a_built_package_passes_its_check(tmp_path, capsys):
@@ -57,7 +57,7 @@ def test_what_a_site_has_becomes_the_defaults_of_the_base_hot(tmp_path, capsys):
     before, after = (
         yaml.safe_load(text)
         for text in (
-            (sources.samples() / "hot" / "simple" / "base_hot_top.yaml").read_bytes(),
+            (parts.samples() / "hot" / "simple" / "base_hot_top.yaml").read_bytes(),
             archive.read(package)["BaseHOT/simple/base_hot_top.yaml"],
         )
     )
@@ -86,7 +86,7 @@ def test_a_word_on_which_tacker_fails_is_reported(tmp_path, monkeypatch, capsys)
 
 @pytest.mark.parametrize("api", ["v1", "v2"])
 def test_the_sample_of_user_data_can_be_used_once_it_has_a_hash(tmp_path, api, capsys):
-    data = sources.samples() / "cloud-init.yaml"
+    data = parts.samples() / "cloud-init.yaml"
     words = ["csar", "build", "simple", "--api", api, "-o", str(tmp_path / "x.zip")]
     assert main([*words, "--user-data", str(data)]) == 1
     assert (
@@ -100,7 +100,7 @@ def test_the_sample_of_user_data_can_be_used_once_it_has_a_hash(tmp_path, api, c
 
 
 def test_blanks_are_refused_wherever_they_are(tmp_path, capsys):
-    blank = blanks.mark("image of masterNode")
+    blank = structure.mark("image of masterNode")
     words = ["-o", str(tmp_path / "x.zip"), "--image", f"masterNode={blank}"]
     assert main(["csar", "build", "simple", *words]) == 1
     out = capsys.readouterr().out
@@ -190,7 +190,7 @@ def test_an_id_that_is_none_is_refused():
 def request_file(tmp_path):
     """Return a function that writes a request; its path."""
     body = json.loads(
-        (sources.samples() / "requests" / "instantiate-simple.json").read_text()
+        (parts.samples() / "requests" / "instantiate-simple.json").read_text()
     )
 
     def write(name="request.json", **changes):
@@ -202,7 +202,7 @@ def request_file(tmp_path):
 
 
 def test_requests_that_fit_are_no_problem(package, request_file, capsys):
-    scale = sources.samples() / "requests" / "scale-out.json"
+    scale = parts.samples() / "requests" / "scale-out.json"
     command = ["csar", "check", str(package), "--request", request_file()]
     assert main([*command, "--request", str(scale)]) == 0
     assert capsys.readouterr().out == f"{package}: no problems (flavours: simple)\n"
@@ -240,7 +240,7 @@ def test_a_request_that_cannot_be_read_is_exit_code_2(package, tmp_path, capsys)
 def test_no_secret_of_a_request_is_shown(package, tmp_path, capsys):
     secret = "MaRk3d"
     body = json.loads(
-        (sources.samples() / "requests" / "instantiate-simple.json").read_text()
+        (parts.samples() / "requests" / "instantiate-simple.json").read_text()
     )
     given = body["additionalParams"]["k8s_cluster_installation_param"]
     given["ansible"] |= {"password": secret, "private_key": secret}

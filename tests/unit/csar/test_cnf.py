@@ -9,34 +9,34 @@ import tarfile
 import pytest
 import yaml
 
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.csar import archive, cnf, meta, sources
 from tacker_k8s_mgmt.errors import PackageError
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.csar import archive, build, parts
 
 OTHER = "5d1f7a1e-5a0b-4c6d-9e57-0b8f4d2c6a92"
 
 
-@pytest.mark.parametrize("api", cnf.DRIVER_FILES)
+@pytest.mark.parametrize("api", build.DRIVER_FILES)
 def test_sample_has_the_drivers_file_as_its_vnfd_names_it(tmp_path, api):
     output = tmp_path / "web.zip"
-    names = cnf.pack(output, api=api, vnfd_id=OTHER)
+    names = build.pack(output, api=api, vnfd_id=OTHER)
     files = archive.read(output)
     assert tuple(sorted(files)) == names
     assert not [name for name in names if "requests" in name]
-    path, named = cnf.DRIVER_FILES[api]
-    assert files[path] == sources.own_file(path.rpartition("/")[2])
+    path, named = build.DRIVER_FILES[api]
+    assert files[path] == parts.own_file(path.rpartition("/")[2])
     vnf = yaml.safe_load(files["Definitions/web_df.yaml"])["topology_template"]
     (artifact,) = vnf["node_templates"]["VNF"]["artifacts"].values()
     assert artifact["file"] == named
     assert OTHER.encode() in files["Definitions/web.vnfd.yaml"]
-    listed = meta.parse(files[meta.PATH].decode())
+    listed = archive.parse(files[archive.PATH].decode())
     assert listed.entry_definitions == "Definitions/web.vnfd.yaml"
-    assert not list(meta.problems(files))
+    assert not list(archive.problems(files))
 
 
 def test_v1_package_has_the_chart_as_helm_packs_it(tmp_path):
     output = tmp_path / "web.zip"
-    cnf.pack(output, api="v1")
+    build.pack(output, api="v1")
     files = archive.read(output)
     packed = io.BytesIO(files["Files/helm/web-0.1.0.tgz"])
     with tarfile.open(fileobj=packed) as chart:
@@ -50,7 +50,7 @@ def test_v1_package_has_the_chart_as_helm_packs_it(tmp_path):
     # Tacker takes what is before the last hyphen for the chart's directory.
     assert {name.partition("/")[0] for name in members} == {"web"}
     request = json.loads(
-        (sources.samples() / "cnf/requests/instantiate-helm.json").read_text()
+        (parts.samples() / "cnf/requests/instantiate-helm.json").read_text()
     )
     (release,) = request["additionalParams"]["using_helm_install_param"]
     assert release["helmchartfile_path"] in files
@@ -58,17 +58,17 @@ def test_v1_package_has_the_chart_as_helm_packs_it(tmp_path):
 
 def test_chart_without_a_version_is_refused(tmp_path):
     source = tmp_path / "source"
-    shutil.copytree(sources.samples() / "cnf", source)
+    shutil.copytree(parts.samples() / "cnf", source)
     (source / "Files/helm/web/Chart.yaml").write_text("name: web\n")
     with pytest.raises(PackageError, match="no name and version"):
-        cnf.pack(tmp_path / "web.zip", source=source, api="v1")
+        build.pack(tmp_path / "web.zip", source=source, api="v1")
 
 
 def test_directory_without_a_vnfd_is_refused(tmp_path):
     output = tmp_path / "web.zip"
     (tmp_path / "empty").mkdir()
     with pytest.raises(PackageError, match=r"named \*\.vnfd\.yaml"):
-        cnf.pack(output, source=tmp_path / "empty", api="v1")
+        build.pack(output, source=tmp_path / "empty", api="v1")
     assert not output.exists()
 
 

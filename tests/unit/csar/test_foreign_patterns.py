@@ -9,18 +9,18 @@ import time
 
 import pytest
 
-from tacker_k8s_mgmt.csar import foreign_patterns, hot_values
+from tacker_k8s_mgmt.tools.csar import hot
 
 FOR_EVER = "(a|a)*b"
 
 
 def problems(pattern, value):
     constraints = [{"allowed_pattern": pattern}]
-    return hot_values.problems({"type": "string", "constraints": constraints}, value)
+    return hot.value_problems({"type": "string", "constraints": constraints}, value)
 
 
 def test_pattern_that_would_take_for_ever_is_given_up(monkeypatch):
-    monkeypatch.setattr(foreign_patterns, "_LIMIT", 0.5)
+    monkeypatch.setattr(hot, "_LIMIT", 0.5)
     value = "a" * 50
     assert problems(FOR_EVER, value) == [
         f"{value} takes too long to compare with {FOR_EVER}"
@@ -33,7 +33,7 @@ def test_comparison_ends_without_its_parent_too():
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
 
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", foreign_patterns._CHILD],
+        [sys.executable, "-I", "-S", "-c", hot._CHILD],
         input=json.dumps([FOR_EVER, "a" * 50, 0.5]).encode(),
         timeout=60,
         check=False,
@@ -43,10 +43,10 @@ def test_comparison_ends_without_its_parent_too():
 
 
 def test_parent_does_not_wait_for_a_comparison_that_does_not_end(monkeypatch):
-    monkeypatch.setattr(foreign_patterns, "_LIMIT", 0.5)
-    monkeypatch.setattr(foreign_patterns, "_CHILD", "import time; time.sleep(60)")
+    monkeypatch.setattr(hot, "_LIMIT", 0.5)
+    monkeypatch.setattr(hot, "_CHILD", "import time; time.sleep(60)")
     started = time.monotonic()
-    assert foreign_patterns.problem("a", "a") == foreign_patterns.TOO_MUCH
+    assert hot.problem("a", "a") == hot.TOO_MUCH
     assert time.monotonic() - started < 50
 
 
@@ -56,11 +56,11 @@ def test_comparison_imports_no_module_of_the_package(monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     for name in ("json", "re", "resource", "signal"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(11)\n")
-    assert foreign_patterns.problem("a", "a") == ""
+    assert hot.problem("a", "a") == ""
 
 
 def test_comparison_has_a_limit_of_memory():
-    head, _, _ = foreign_patterns._CHILD.partition("pattern, text")
+    head, _, _ = hot._CHILD.partition("pattern, text")
     assert "setrlimit" in head
     for size, code in ((1 << 20, 0), (1 << 30, 1)):
         done = subprocess.run(
@@ -73,8 +73,8 @@ def test_comparison_has_a_limit_of_memory():
 
 
 def test_comparison_that_fails_proves_nothing(monkeypatch):
-    monkeypatch.setattr(foreign_patterns, "_CHILD", "raise MemoryError")
-    assert foreign_patterns.problem("a", "a") == foreign_patterns.TOO_MUCH
+    monkeypatch.setattr(hot, "_CHILD", "raise MemoryError")
+    assert hot.problem("a", "a") == hot.TOO_MUCH
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_comparison_that_fails_proves_nothing(monkeypatch):
     ],
 )
 def test_whole_text_is_compared_with_what_is_a_pattern(pattern, value, why):
-    assert foreign_patterns.problem(pattern, value) == why
+    assert hot.problem(pattern, value) == why
 
 
 def test_pattern_is_data_and_no_code():
-    assert foreign_patterns.problem('"""\nraise SystemExit(0)', "x") == "does not match"
+    assert hot.problem('"""\nraise SystemExit(0)', "x") == "does not match"

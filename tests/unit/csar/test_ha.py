@@ -6,9 +6,10 @@ import json
 import pytest
 import yaml
 
-from tacker_k8s_mgmt.csar import archive, meta, sources
-from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.tools.csar import archive
+from tacker_k8s_mgmt.tools.csar.build import build
+from tacker_k8s_mgmt.tools.csar.package_check import check
+from tacker_k8s_mgmt.tools.csar.parts import samples
 
 ENTRY = "Definitions/kubernetes_top.vnfd.yaml"
 DF = "Definitions/kubernetes_df_ha.yaml"
@@ -26,7 +27,7 @@ def package(tmp_path_factory):
 @pytest.fixture(scope="module")
 def parts(package):
     files = archive.read(package)
-    del files[meta.PATH]
+    del files[archive.PATH]
     return files
 
 
@@ -39,7 +40,7 @@ def problems_of(parts, tmp_path):
         for name, old, new in changes:
             assert old in files[name].decode(), old
             files[name] = files[name].decode().replace(old, new).encode()
-        files[meta.PATH] = meta.render(files, ENTRY)
+        files[archive.PATH] = archive.render(files, ENTRY)
         path = tmp_path / "changed.zip"
         archive.write(path, files)
         return check(path, requests or {}).problems
@@ -48,7 +49,7 @@ def problems_of(parts, tmp_path):
 
 
 def request(level="instantiation_level_1"):
-    path = sources.samples() / "requests" / "instantiate-ha.json"
+    path = samples() / "requests" / "instantiate-ha.json"
     return {**json.loads(path.read_text()), "instantiationLevelId": level}
 
 

@@ -13,8 +13,8 @@ import zlib
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.csar import archive
-from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.tools.csar import archive
+from tacker_k8s_mgmt.tools.csar.package_check import check
 
 
 def member(name, mode, kind=zipfile.ZIP_STORED):

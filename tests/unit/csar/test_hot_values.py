@@ -3,8 +3,8 @@
 
 import pytest
 
-from tacker_k8s_mgmt.csar import hot_values
-from tacker_k8s_mgmt.request import blanks
+from tacker_k8s_mgmt.request import structure
+from tacker_k8s_mgmt.tools.csar import hot
 
 CIDR = {"type": "string", "constraints": [{"custom_constraint": "net_cidr"}]}
 PORT = {"type": "number", "constraints": [{"range": {"min": 1, "max": 65535}}]}
@@ -24,7 +24,7 @@ def constrained(kind, **constraint):
         (CIDR, "192.0.2.0/24"),
         (CIDR, "192.0.2.7/24"),
         (CIDR, "2001:db8::/64"),
-        (CIDR, blanks.mark("a network")),
+        (CIDR, structure.mark("a network")),
         (PORT, 6443),
         (PORT, "6443"),
         (ODD, "5"),
@@ -45,7 +45,7 @@ def constrained(kind, **constraint):
     ],
 )
 def test_taken(schema, value):
-    assert hot_values.problems(schema, value) == []
+    assert hot.value_problems(schema, value) == []
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_taken(schema, value):
     ],
 )
 def test_refused(schema, value, why):
-    (found,) = hot_values.problems(schema, value)
+    (found,) = hot.value_problems(schema, value)
     assert why in found
 
 
 def test_hidden_and_long_values_are_not_repeated():
     hidden = {**PORT, "hidden": True}
-    assert hot_values.problems(hidden, "s3cret") == ["the hidden value is no number"]
-    (found,) = hot_values.problems(PORT, "x" * 500)
+    assert hot.value_problems(hidden, "s3cret") == ["the hidden value is no number"]
+    (found,) = hot.value_problems(PORT, "x" * 500)
     assert len(found) < 80

@@ -3,8 +3,9 @@
 
 import pytest
 
-from tacker_k8s_mgmt.csar import request, request_schemas
-from tacker_k8s_mgmt.csar.api import V1, V2
+from tacker_k8s_mgmt.tools.csar import body as request_schemas
+from tacker_k8s_mgmt.tools.csar.body import read
+from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2
 
 UUID = "fd374e20-60bb-4e56-bdb9-052e28185439"
 SECRET = "s3cr3t-value"
@@ -147,7 +148,7 @@ REFUSED = {
     ("api", "body", "expected"), REFUSED.values(), ids=REFUSED.keys()
 )
 def test_every_problem_has_its_place_and_reason(api, body, expected):
-    assert sorted(request.read(body, api).problems) == expected
+    assert sorted(read(body, api).problems) == expected
 
 
 EVERY = [

@@ -9,18 +9,12 @@ import re
 import pytest
 import yaml
 
-from tacker_k8s_mgmt.csar import (
-    archive,
-    logins,
-    meta,
-    request,
-    request_check,
-    sources,
-    vnfd,
-)
-from tacker_k8s_mgmt.csar.api import V2
-from tacker_k8s_mgmt.csar.check import check
-from tacker_k8s_mgmt.request.params import ATTRIBUTE
+from tacker_k8s_mgmt.request.reader import ATTRIBUTE
+from tacker_k8s_mgmt.tools.csar import archive, request_check, stack_preview, vnfd
+from tacker_k8s_mgmt.tools.csar import body as request
+from tacker_k8s_mgmt.tools.csar.package_check import check
+from tacker_k8s_mgmt.tools.csar.parts import samples
+from tacker_k8s_mgmt.tools.csar.tacker_api import V2
 from tacker_k8s_mgmt.topology import base_hot
 from tests.helpers.hostile import places
 from tests.unit.csar.conftest import ENTRY
@@ -32,7 +26,7 @@ DESCRIPTOR = "fd374e20-60bb-4e56-bdb9-052e28185439"
 
 
 def sample(name):
-    return json.loads((sources.samples() / "requests" / name).read_text())
+    return json.loads((samples() / "requests" / name).read_text())
 
 
 SIMPLE = sample("instantiate-simple.json")
@@ -59,7 +53,7 @@ def body(**changes):
 def check_of(files, where):
     """The report of a package with these files."""
     path = where / "changed.zip"
-    archive.write(path, {**files, meta.PATH: meta.render(files, ENTRY)})
+    archive.write(path, {**files, archive.PATH: archive.render(files, ENTRY)})
     return check(path)
 
 
@@ -813,7 +807,7 @@ def test_a_package_whose_servers_have_a_way_in_has_no_warning(parts, name):
         for path in (HOT, NESTED)
     }
     (base,) = contents_of({**parts, **own}).bases.values()
-    assert list(logins.of_package(base)) == []
+    assert list(stack_preview.of_package(base)) == []
 
 
 def test_without_a_parameter_the_servers_themselves_need_a_key(parts):
@@ -822,7 +816,7 @@ def test_without_a_parameter_the_servers_themselves_need_a_key(parts):
         b"  key_name:\n    type: string\n", b"  other:\n    type: string\n"
     )
     (base,) = contents_of({**parts, HOT: text}).bases.values()
-    (warning,) = logins.of_package(base)
+    (warning,) = stack_preview.of_package(base)
     assert warning.endswith("give the servers a key_name")
 
 

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.csar import archive, meta, sources
-from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.errors import PackageError
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.csar import archive, parts
+from tacker_k8s_mgmt.tools.csar.build import build
+from tacker_k8s_mgmt.tools.csar.package_check import check
 from tests.helpers import sampledriver, sampledriver_vnfd
 
 
@@ -34,9 +34,9 @@ def request_file(tmp_path):
 def test_only_the_scripts_are_other_ones(tree, built):
     files = archive.read(built.path)
     assert built.replaced == (sampledriver.SCRIPT, "Scripts/kubespray_mgmt.py")
-    assert files["Scripts/kubespray_mgmt.py"] == sources.driver()
-    added = {*sources.SCRIPTS, *(f"Definitions/{name}" for name in sources.TYPES)}
-    kept = files.keys() - added - {meta.PATH, *built.replaced}
+    assert files["Scripts/kubespray_mgmt.py"] == parts.driver()
+    added = {*parts.SCRIPTS, *(f"Definitions/{name}" for name in parts.TYPES)}
+    kept = files.keys() - added - {archive.PATH, *built.replaced}
     assert {name: (tree / name).read_bytes() for name in kept} == {
         name: files[name] for name in kept
     }
@@ -91,10 +91,10 @@ def test_as_a_package_it_is_refused_with_the_way_out(tree, tmp_path, request_fil
         for path in tree.rglob("*")
         if path.is_file()
     }
-    types = sources.samples() / "vnfd" / "types"
-    files |= {f"Definitions/{n}": (types / n).read_bytes() for n in sources.TYPES}
-    entry = meta.parse(files.pop(meta.PATH).decode()).entry_definitions
-    files[meta.PATH] = meta.render(files, entry)
+    types = parts.samples() / "vnfd" / "types"
+    files |= {f"Definitions/{n}": (types / n).read_bytes() for n in parts.TYPES}
+    entry = archive.parse(files.pop(archive.PATH).decode()).entry_definitions
+    files[archive.PATH] = archive.render(files, entry)
     archive.write(tmp_path / "old.zip", files)
     found = check(tmp_path / "old.zip", {"body": sampledriver.body()}).problems
     assert [text.split(",")[0].split(": a ")[0] for text in found] == [
@@ -134,8 +134,8 @@ def test_a_script_that_keeps_an_earlier_contract_than_the_drivers_is_replaced(
     own = tmp_path / "scripts" / "install_external_lb.sh"
     own.parent.mkdir()
     own.write_bytes(b"# tacker-k8s-mgmt load-balancer contract: 2\n: the driver's\n")
-    roots = {"scripts": own.parent, "samples": sources.samples()}
-    monkeypatch.setattr(sources, "_root", roots.get)
+    roots = {"scripts": own.parent, "samples": parts.samples()}
+    monkeypatch.setattr(parts, "_root", roots.get)
     tree = sampledriver.write(tmp_path / "package")
     present = f"# tacker-k8s-mgmt load-balancer contract: {contract}\n: mine\n".encode()
     (tree / sampledriver.SCRIPT).write_bytes(present)
@@ -147,7 +147,7 @@ def test_a_script_that_keeps_an_earlier_contract_than_the_drivers_is_replaced(
 
 def test_types_of_the_package_are_kept_and_may_be_replaced(tmp_path):
     tree = sampledriver.write(tmp_path / "package")
-    types, name = sources.samples() / "vnfd" / "types", sources.TYPES[0]
+    types, name = parts.samples() / "vnfd" / "types", parts.TYPES[0]
     own = (types / name).read_bytes() + b"\n# mine\n"
     (tree / "Definitions" / name).write_bytes(own)
     made = build("simple", tmp_path / "x.zip", source=tree)

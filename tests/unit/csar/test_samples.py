@@ -17,11 +17,13 @@ import pytest
 import yaml
 
 import lab
-from tacker_k8s_mgmt.csar import api, archive, customize, meta, request, sources, vnfd
-from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.csar.check import check
-from tacker_k8s_mgmt.csar.security_groups import SecurityGroups
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import reader
+from tacker_k8s_mgmt.tools.csar import archive, tacker_api, vnfd
+from tacker_k8s_mgmt.tools.csar import body as request
+from tacker_k8s_mgmt.tools.csar import parts as sources
+from tacker_k8s_mgmt.tools.csar.build import Site, build
+from tacker_k8s_mgmt.tools.csar.consistency import SecurityGroups
+from tacker_k8s_mgmt.tools.csar.package_check import check
 from tacker_k8s_mgmt.topology import base_hot
 from tests.helpers.specification import instantiate
 
@@ -273,7 +275,7 @@ def test_it_has_the_script_and_the_installed_driver(parts):
 
 def test_every_file_has_the_hash_that_it_has(package):
     files = archive.read(package)
-    entries = meta.parse(files.pop(meta.PATH).decode()).entries
+    entries = archive.parse(files.pop(archive.PATH).decode()).entries
     assert {entry["Name"]: entry["Hash"] for entry in entries} == {
         name: hashlib.sha256(content).hexdigest() for name, content in files.items()
     }
@@ -317,7 +319,7 @@ def test_a_sample_is_json_of_the_operation_in_its_name(path):
 
 def test_the_sample_request_is_accepted():
     path = sources.samples() / "requests" / "instantiate-simple.json"
-    parsed = params.parse(json.loads(path.read_text())["additionalParams"])
+    parsed = reader.parse(json.loads(path.read_text())["additionalParams"])
     assert parsed is not None
     assert parsed.warnings == ()
     assert parsed.vim_name == "kubernetes_vim"
@@ -383,7 +385,9 @@ def test_the_script_has_both_names(parts):
 
 
 BY_FLAVOUR = [
-    (flavour, version) for flavour in ("simple", "ha") for version in (api.V1, api.V2)
+    (flavour, version)
+    for flavour in ("simple", "ha")
+    for version in (tacker_api.V1, tacker_api.V2)
 ]
 
 
@@ -430,7 +434,7 @@ def test_a_port_without_that_group_is_reported(parts, after, attribute, tmp_path
     less = text[:line] + text[text.index("\n", place) :]
     path = tmp_path / "changed.zip"
     files = {**parts, HOT: less.encode()}
-    archive.write(path, {**files, meta.PATH: meta.render(files, TOP)})
+    archive.write(path, {**files, archive.PATH: archive.render(files, TOP)})
     report = check(path, {"spec": filled_in()})
     assert report.problems
     named = {text.split(": ")[1] for text in report.problems}
@@ -452,7 +456,7 @@ def specified(tmp_path_factory):
 
 
 def specified_package(source, path, **values):
-    site = customize.Site(flavors={"": "m1.large"}, parameters=values)
+    site = Site(flavors={"": "m1.large"}, parameters=values)
     return build("simple", path, source=source, names=site).path
 
 
@@ -566,7 +570,7 @@ def test_what_it_shows_is_all_that_a_load_balancer_needs(parts, tmp_path):
         trees[path] = merged(trees[path], block)
     files = {**parts, **{p: yaml.safe_dump(t).encode() for p, t in trees.items()}}
     path = tmp_path / "own.zip"
-    archive.write(path, {**files, meta.PATH: meta.render(files, TOP)})
+    archive.write(path, {**files, archive.PATH: archive.render(files, TOP)})
     body = json.loads(
         (sources.samples() / "requests" / "instantiate-simple.json").read_text()
     )

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tacker_k8s_mgmt.csar import sandbox
+from tacker_k8s_mgmt.tools.csar import sandbox
 from tests.unit.csar.conftest import ENTRY
 
 

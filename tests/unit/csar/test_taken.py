@@ -4,9 +4,9 @@
 import pytest
 import yaml
 
-from tacker_k8s_mgmt.csar import archive, meta, request_check, sources
-from tacker_k8s_mgmt.csar.api import V1, V2
-from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.tools.csar import archive, parts, request_check
+from tacker_k8s_mgmt.tools.csar.package_check import check
+from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2
 
 DF = "Definitions/kubernetes_df_simple.yaml"
 HOT = "BaseHOT/simple/base_hot_top.yaml"
@@ -57,13 +57,13 @@ CHANGES = [
 
 @pytest.mark.parametrize("api", [V1, V2], ids=["v1", "v2"])
 def test_nothing_of_these_is_a_problem(tmp_path, api):
-    files = sources.collect("simple", source=sources.samples(api), api=api)
+    files = parts.collect("simple", source=parts.samples(api), api=api)
     vnfd, hot = yaml.safe_load(files[DF]), yaml.safe_load(files[HOT])
     for change in CHANGES:
         change(vnfd["topology_template"], hot["resources"], files, api)
     files |= {DF: yaml.safe_dump(vnfd).encode(), HOT: yaml.safe_dump(hot).encode()}
     path = tmp_path / "package.zip"
-    archive.write(path, {**files, meta.PATH: meta.render(files, TOP)})
+    archive.write(path, {**files, archive.PATH: archive.render(files, TOP)})
     assert check(path).problems == ()
 
 

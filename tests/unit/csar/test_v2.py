@@ -7,13 +7,15 @@ import re
 import pytest
 import yaml
 
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.csar import archive, meta, request, sources
-from tacker_k8s_mgmt.csar.api import V1, V2, of_package
-from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.csar.check import check
-from tacker_k8s_mgmt.request import params
-from tacker_k8s_mgmt.request.params import ATTRIBUTE
+from tacker_k8s_mgmt.request import reader
+from tacker_k8s_mgmt.request.reader import ATTRIBUTE
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.csar import archive
+from tacker_k8s_mgmt.tools.csar import body as request
+from tacker_k8s_mgmt.tools.csar.build import build
+from tacker_k8s_mgmt.tools.csar.package_check import check
+from tacker_k8s_mgmt.tools.csar.parts import DRIVER, driver, samples
+from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2, of_package
 
 FLAVOURS = ("simple", "ha")
 ENTRY = "Definitions/kubernetes_top.vnfd.yaml"
@@ -67,10 +69,10 @@ def problems_of(parts, tmp_path):
     """Return a function: the problems of the package with a text replaced."""
 
     def problems(name, old, new, flavour="simple"):
-        files = {k: v for k, v in parts[flavour, "v2"].items() if k != meta.PATH}
+        files = {k: v for k, v in parts[flavour, "v2"].items() if k != archive.PATH}
         assert old in files[name].decode(), old
         files[name] = files[name].decode().replace(old, new, 1).encode()
-        files[meta.PATH] = meta.render(files, ENTRY)
+        files[archive.PATH] = archive.render(files, ENTRY)
         path = tmp_path / "changed.zip"
         archive.write(path, files)
         return check(path).problems
@@ -79,7 +81,7 @@ def problems_of(parts, tmp_path):
 
 
 def sample(name):
-    path = sources.samples(V2) / "requests" / name
+    path = samples(V2) / "requests" / name
     return json.loads(path.read_text())
 
 
@@ -96,7 +98,7 @@ def test_it_has_the_script_and_not_the_driver_of_the_other_api(parts, flavour):
     for api, other in ((V1, V2), (V2, V1)):
         files = parts[flavour, api.name]
         assert of_package(files) is api
-        assert files[api.driver_file] == sources.driver(api)
+        assert files[api.driver_file] == driver(api)
         assert other.driver_file not in files
 
 
@@ -106,8 +108,8 @@ def test_the_script_is_named_as_tacker_looks_for_it(parts, flavour):
     vnf = topology(parts, flavour, "v2")["node_templates"]["VNF"]
     named = vnf["interfaces"]["Vnflcm"]
     assert set(named) == HOOKS
-    assert {one["implementation"] for one in named.values()} == {sources.DRIVER}
-    artifact = vnf["artifacts"][sources.DRIVER]
+    assert {one["implementation"] for one in named.values()} == {DRIVER}
+    artifact = vnf["artifacts"][DRIVER]
     assert artifact["type"] == "tosca.artifacts.Implementation.Python"
     assert artifact["file"] == f"../{SCRIPT}"
 
@@ -290,15 +292,15 @@ def test_the_sample_requests_work_one_after_the_other(flavour):
     """The logins of the instantiation are references, which later hooks have."""
     bodies = requests_of(flavour)
     made = bodies.pop(f"instantiate-{flavour}")["additionalParams"]
-    kept = params.without_secrets(made)
+    kept = reader.without_secrets(made)
     assert kept == {ATTRIBUTE: made[ATTRIBUTE]}
     for body in bodies.values():
-        merged = params.merged(kept, body.get("additionalParams", {}))
+        merged = reader.merged(kept, body.get("additionalParams", {}))
         assert merged is None or merged.references
 
 
 def test_requests_of_the_other_api_do_not_fit(packages):
-    v1 = sources.samples() / "requests" / "instantiate-simple.json"
+    v1 = samples() / "requests" / "instantiate-simple.json"
     (*_, found) = check(
         packages["simple", "v2"], {"request": json.loads(v1.read_text())}
     ).problems
@@ -314,7 +316,7 @@ def test_requests_of_the_other_api_do_not_fit(packages):
 
 @pytest.mark.parametrize(
     "path",
-    sorted((sources.samples(V2) / "requests").glob("*.json")),
+    sorted((samples(V2) / "requests").glob("*.json")),
     ids=lambda path: path.stem,
 )
 def test_a_sample_is_json_of_the_operation_in_its_name(path):
@@ -407,7 +409,7 @@ def test_the_command_builds_it_and_its_check_knows(tmp_path, capsys):
     command = ["csar", "build", "simple", "--api", "v2", "-o", str(package)]
     assert main(command) == 0
     assert SCRIPT in archive.read(package)
-    requests = sources.samples(V2) / "requests"
+    requests = samples(V2) / "requests"
     given = ["--request", str(requests / "instantiate-simple.json")]
     assert main(["csar", "check", str(package), *given]) == 0
     assert "no problems (flavours: simple)" in capsys.readouterr().out
@@ -420,6 +422,6 @@ def test_the_command_builds_it_and_its_check_knows(tmp_path, capsys):
 
 def test_an_own_source_is_laid_out_as_the_samples_of_the_api(tmp_path, capsys):
     package = str(tmp_path / "x.zip")
-    own = str(sources.samples(V2))
+    own = str(samples(V2))
     command = ["csar", "build", "ha", "--api", "v2", "--source", own, "-o", package]
     assert main(command) == 0

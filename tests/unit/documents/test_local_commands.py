@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks import __main__ as benchmarks
 from lab import __main__ as lab
-from tacker_k8s_mgmt.csar import api, sources
+from tacker_k8s_mgmt.tools.csar import parts, tacker_api
 from tests.documents import account, blocks, running
 from tests.helpers import sampledriver
 from tests.tree import ROOT
@@ -36,8 +36,8 @@ def by_page(chosen):
 PAGES = by_page(account.matching(account.LOCAL))
 
 
-def request(name, version=api.V1):
-    return json.loads((sources.samples(version) / "requests" / name).read_text())
+def request(name, version=tacker_api.V1):
+    return json.loads((parts.samples(version) / "requests" / name).read_text())
 
 
 def wrong(command):
@@ -83,7 +83,7 @@ def profiles(place: Path) -> None:
 
 def fill(place: Path, page: str) -> None:
     """What a reader of the page has in the directory."""
-    version = api.V2 if page == "v2.rst" else api.V1
+    version = tacker_api.V2 if page == "v2.rst" else tacker_api.V1
     shutil.copytree(ROOT / "samples", place / "samples")
     if page == "migration.rst":
         (place / "kubespray_vnf_package").mkdir()

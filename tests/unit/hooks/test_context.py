@@ -8,10 +8,9 @@ import pytest
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, errors, journal
-from tacker_k8s_mgmt.hooks.context import Hook
-from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.model.playbook_estimates import Former
-from tacker_k8s_mgmt.model.playbook_runs import Progress, TaskTime
+from tacker_k8s_mgmt.hooks.hook import Hook
+from tacker_k8s_mgmt.model.playbooks import Former, Progress, TaskTime
+from tacker_k8s_mgmt.operations.step import Step
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 RUNNING = Progress(

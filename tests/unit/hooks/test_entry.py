@@ -7,13 +7,12 @@ import pytest
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, errors, journal
-from tacker_k8s_mgmt.hooks import hints
-from tacker_k8s_mgmt.hooks.context import Hook
-from tacker_k8s_mgmt.hooks.entry import Entry, Plan
-from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.hooks.advice import Advice
+from tacker_k8s_mgmt.hooks.hook import Entry, Hook, Plan
+from tacker_k8s_mgmt.operations.step import Step
 from tests.helpers.requests import VNF, params
 
-ADVICE = hints.Advice("Send it again.", refused="Send another.")
+ADVICE = Advice("Send it again.", refused="Send another.")
 
 
 class Call(Hook):
@@ -120,7 +119,7 @@ def test_failed_step_says_what_is_left_and_what_to_send(call, error, sent):
 
 
 def test_plan_may_have_an_advice_of_its_own(call):
-    plan = Plan(fails(KeyError("x")).steps, advice=hints.Advice("Wait."))
+    plan = Plan(fails(KeyError("x")).steps, advice=Advice("Wait."))
     with pytest.raises(errors.StepFailed, match=r"conductor's log\. Wait\.$"):
         entry(plan=lambda *_: plan)(call)
 

@@ -10,7 +10,7 @@ import pytest
 
 import tacker_k8s_mgmt
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks import advice as hints
 from tests.helpers import source
 
 ROOT = Path(tacker_k8s_mgmt.__file__).parent

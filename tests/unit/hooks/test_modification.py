@@ -3,10 +3,10 @@
 
 import pytest
 
-from tacker_k8s_mgmt.hooks import modification
-from tacker_k8s_mgmt.lifecycle.steps.applications import ApplicationChanges
-from tacker_k8s_mgmt.lifecycle.steps.node_changes import NodeChanges
-from tacker_k8s_mgmt.lifecycle.steps.tenants import TenantChanges
+from tacker_k8s_mgmt.hooks import hook
+from tacker_k8s_mgmt.operations.applications import ApplicationChanges
+from tacker_k8s_mgmt.operations.node_changes import NodeChanges
+from tacker_k8s_mgmt.operations.tenants import TenantChanges
 
 LABEL = "k8s_nodes:worker:label:a"
 
@@ -25,4 +25,4 @@ LABEL = "k8s_nodes:worker:label:a"
     ],
 )
 def test_each_entry_has_its_concern_in_the_order_of_work(entries, expected):
-    assert modification.concerns(dict.fromkeys(entries)) == expected
+    assert hook.concerns(dict.fromkeys(entries)) == expected

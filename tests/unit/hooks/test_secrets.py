@@ -7,8 +7,8 @@ import types
 import pytest
 from keystoneauth1 import session
 
-from tacker_k8s_mgmt.hooks.secrets import Secrets
-from tacker_k8s_mgmt.request.secret_references import Reference
+from tacker_k8s_mgmt.hooks.secret_sources import Secrets
+from tacker_k8s_mgmt.request.secrets import Reference
 
 URL = "https://192.0.2.1:9311/v1/secrets/{0}{0}-1111-1111-1111-{0}{0}{0}"
 

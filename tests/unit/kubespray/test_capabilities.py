@@ -3,9 +3,8 @@
 
 import pytest
 
-from tacker_k8s_mgmt.kubespray import checkout, removed_variables
-from tacker_k8s_mgmt.kubespray.capabilities import Offer
-from tacker_k8s_mgmt.kubespray.checkout import Checkout
+from tacker_k8s_mgmt.kubespray import checkout, releases
+from tacker_k8s_mgmt.kubespray.checkout import Checkout, Offer
 from tests.helpers.full_request import rich
 from tests.helpers.samples import parsed
 
@@ -232,9 +231,9 @@ class TestRemovedVariables:
         assert found({"kubespray_vars": {name: "x"}}, version, Offer()) == ()
 
     def test_no_new_name_is_itself_one_that_is_gone(self):
-        for old, gone in removed_variables.VARIABLES.items():
+        for old, gone in releases.VARIABLES.items():
             new = gone.instead.removeprefix("it is ").removesuffix(" now")
-            assert removed_variables.removal(new.split(":")[0]) is None, old
+            assert releases.removal(new.split(":")[0]) is None, old
 
 
 def test_everything_comes_at_once_beside_the_servers_own_findings():

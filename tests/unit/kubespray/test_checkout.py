@@ -8,7 +8,7 @@ from tacker_k8s_mgmt.kubespray.checkout import (
     findings,
     missing_from,
 )
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.reader import InstallParams
 from tests.helpers.samples import KEY, REMOVED, parsed
 
 GALAXY = (

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.errors import ClusterError
-from tacker_k8s_mgmt.kubespray import network, releases
+from tacker_k8s_mgmt.kubespray import releases, variables
 from tacker_k8s_mgmt.model import network_plugins
 
 
@@ -28,11 +28,11 @@ from tacker_k8s_mgmt.model import network_plugins
 def test_what_the_encapsulation_needs_is_taken_off(
     plugin, encapsulation, family, expected
 ):
-    assert network.pod_mtu([1500], plugin, encapsulation, family) == expected
+    assert variables.pod_mtu([1500], plugin, encapsulation, family) == expected
 
 
 def test_the_smallest_interface_of_all_nodes_counts():
-    assert network.pod_mtu([9000, 1450, 1500]) == 1400
+    assert variables.pod_mtu([9000, 1450, 1500]) == 1400
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_smallest_interface_of_all_nodes_counts():
 )
 def test_too_little_is_refused_with_what_is_needed(mtus, family, reason):
     with pytest.raises(ClusterError, match=reason):
-        network.pod_mtu(mtus, address_family=family)
+        variables.pod_mtu(mtus, address_family=family)
 
 
 def test_an_mtu_can_be_set_only_where_the_overhead_is_known():
@@ -68,6 +68,6 @@ cases = [
 @given(st.lists(st.integers(1400, 9000), min_size=1), st.sampled_from(cases))
 def test_pods_never_get_more_than_any_interface_carries(mtus, case):
     plugin, encapsulation = case
-    found = network.pod_mtu(mtus, plugin, encapsulation)
+    found = variables.pod_mtu(mtus, plugin, encapsulation)
     assert found <= min(mtus)
     assert (found == min(mtus)) == (encapsulation == "none")

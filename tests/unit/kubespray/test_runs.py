@@ -2,8 +2,8 @@
 import pytest
 
 from tacker_k8s_mgmt.kubespray import runs
-from tacker_k8s_mgmt.model import reserved_variables
 from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.request import cross_checks
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 
 DRAIN = DrainPolicy(timeout=60, grace_period=20)
@@ -52,7 +52,7 @@ class TestRemoval:
 
     def test_only_the_drains_variables_are_open_to_the_user(self):
         built = runs.remove(["w1"], DRAIN, dead=True, undrained=True).extra_vars
-        free = {name for name in built if not reserved_variables.reserved(name)}
+        free = {name for name in built if not cross_checks.reserved(name)}
         assert free == {"drain_timeout", "drain_grace_period"}
 
     def test_silent_nodes_are_left_out_unless_they_are_what_is_removed(self):

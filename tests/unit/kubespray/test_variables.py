@@ -7,8 +7,8 @@ import jinja2
 import pytest
 
 from tacker_k8s_mgmt.kubespray import variables
-from tacker_k8s_mgmt.model import reserved_variables
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
+from tacker_k8s_mgmt.request import cross_checks
 from tests.helpers.samples import REMOVED, as_json, assert_golden, machine, parsed
 
 NODES = name_nodes([machine(Role.CONTROL_PLANE, 5), machine(Role.WORKER, 7)])
@@ -263,9 +263,7 @@ class TestIPv6:
 
     def test_every_other_variable_of_ours_is_closed_to_the_user(self):
         ours = build(IPV6, self.BALANCER, self.NODES)
-        open_ones = {
-            name for name in ours if not reserved_variables.reserved(name, "ipv6")
-        }
+        open_ones = {name for name in ours if not cross_checks.reserved(name, "ipv6")}
         assert open_ones - USERS == set()
 
 
@@ -300,7 +298,7 @@ def test_types_survive_json():
 
 def test_every_other_variable_of_ours_is_closed_to_the_user():
     ours = build({**EVERYTHING, "kubespray_vars": {}})
-    open_ones = {name for name in ours if not reserved_variables.reserved(name)}
+    open_ones = {name for name in ours if not cross_checks.reserved(name)}
     assert open_ones - USERS == set()
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from tacker_k8s_mgmt.errors import ClusterError, ParamError
 from tacker_k8s_mgmt.kubespray import inventory, releases, variables
-from tacker_k8s_mgmt.model import redaction
-from tacker_k8s_mgmt.request import params, registries
-from tacker_k8s_mgmt.request.option_metadata import variable_names
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request import cluster_options, reader
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.structure import variable_names
+from tacker_k8s_mgmt.text import Redactor
 from tests.helpers.full_request import (
     BALANCER,
     CEPHFS_KEY,
@@ -127,7 +127,7 @@ class TestBesideKubesprayVars:
         name = VARIABLES[location][0]
         body = changed({**ALL, "kubespray_vars": {name: "x"}})
         with pytest.raises(ParamError) as caught:
-            params.parse(request(body))
+            reader.parse(request(body))
         assert (
             f"kubespray_vars.{name}: cannot be set beside {'.'.join(location)}, which "
             "stands for it"
@@ -381,7 +381,7 @@ class TestRegistries:
             assert problem.startswith("private_registry_connection_info.0.hosts_string")
             return
         made = parsed({"private_registry_connection_info": [given]})
-        assert registries.hosts_entries(made.private_registries) == (entry,)
+        assert cluster_options.hosts_entries(made.private_registries) == (entry,)
 
 
 class TestOpenStack:
@@ -498,7 +498,7 @@ class TestSecrets:
         assert secret not in f"{made!r} {made}"
         built = json.dumps(build(ALL))
         assert secret in built
-        assert secret not in redaction.Redactor(made.secrets())(built)
+        assert secret not in Redactor(made.secrets())(built)
 
     def test_those_of_the_guides_registries_too(self):
         given = {
@@ -514,7 +514,7 @@ class TestSecrets:
 
 def test_the_rich_request_survives_tackers_camel_case():
     body = changed(ALL)
-    made = params.parse(request(camelised(body)))
+    made = reader.parse(request(camelised(body)))
     # Warnings have the names as they are written.
     assert len(made.warnings) == len(parsed(ALL).warnings)
     assert made == parsed(ALL).model_copy(update={"warnings": made.warnings})

@@ -10,7 +10,7 @@ from lab import LabError
 from lab import releases as stand_ins
 from lab.artifacts import golang, images, layout, mirror, releases
 from lab.artifacts.golang import MODULES
-from tacker_k8s_mgmt.request import option_metadata
+from tacker_k8s_mgmt.request import structure
 from tacker_k8s_mgmt.request.cluster_options import Offline
 from tests.real import keystone_webhook
 
@@ -135,7 +135,7 @@ def test_kubespray_variables_have_other_versions_and_missing_files(release):
 
 def test_files_are_where_the_driver_lets_kubespray_look():
     offline = Offline(files_repo="http://m:8080", registry_host="m:5001")
-    said = option_metadata.variables(offline)
+    said = structure.variables(offline)
     roots = {
         value.removeprefix("http://m:8080/")
         for name, value in said.items()

@@ -12,7 +12,7 @@ import yaml
 from lab.cloud import CloudError, base, cloud_init, hosts, networks
 from lab.cloud.refusals import Refusals
 from lab.cloud.settings import PREPARED, STOCK, VM, Settings
-from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.tools.csar import parts
 
 ID = "0a1b2c3d-0000-4000-8000-000000000000"
 
@@ -361,7 +361,7 @@ def test_the_key_pair_is_the_only_way_in(tmp_path, image):
 
 @pytest.mark.parametrize("locked", [False, True])
 def test_user_data_give_the_images_user_a_password(tmp_path, image, locked):
-    sample = yaml.safe_load((sources.samples() / "cloud-init.yaml").read_text())
+    sample = yaml.safe_load((parts.samples() / "cloud-init.yaml").read_text())
     sample["user"] |= {"hashed_passwd": "$6$word", "lock_passwd": locked}
     layer = tmp_path / "first"
     cloud_init.make_layer(layer, image, "", sample)

@@ -4,7 +4,7 @@
 import pytest
 
 from lab.kubeapi import policies
-from tacker_k8s_mgmt.lifecycle.steps import tenant_objects
+from tacker_k8s_mgmt.operations import tenant_objects
 
 SERVICE = {"spec": {"type": "ClusterIP", "externalIPs": ["192.0.2.1"]}}
 VALUES = {"object": SERVICE, "oldObject": None}

@@ -14,7 +14,7 @@ from lab.real.site import Site
 from lab.report import Report
 from lab.services.mirror import REGISTRY_ADDRESS
 from lab.settings import ROOT, Settings
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import reader
 from tests.real import report as reports
 
 SAMPLES = ROOT / "samples"
@@ -124,7 +124,7 @@ class TestRequest:
     )
     def test_driver_takes_it(self, site, sample):
         body = request.adapted(json.loads((SAMPLES / sample).read_text()), site)
-        read = params.parse(body["additionalParams"])
+        read = reader.parse(body["additionalParams"])
         assert read.cluster.network.plugin == request.PLUGIN
         assert read.cluster.offline.registry_host == REGISTRY_ADDRESS
 

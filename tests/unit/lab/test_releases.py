@@ -15,7 +15,7 @@ from tacker_k8s_mgmt.kubespray import checkout, inventory, runs, variables
 from tacker_k8s_mgmt.kubespray.checkout import Checkout, ansible_version_from
 from tacker_k8s_mgmt.kubespray.releases import RELEASES
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.model.versions import minor, numbers
+from tacker_k8s_mgmt.model.network_plugins import minor, numbers
 from tests.helpers.full_request import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
 from tests.helpers.samples import parsed
 from tests.helpers.tool_warnings import warnings_in

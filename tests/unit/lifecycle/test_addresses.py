@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import run

@@ -9,11 +9,10 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
-from tacker_k8s_mgmt.lifecycle.connectivity_check import connectivity_start
-from tacker_k8s_mgmt.lifecycle.runner import Runner
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
-from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd, connectivity_start
+from tacker_k8s_mgmt.operations.step import Runner
+from tacker_k8s_mgmt.text import Redactor
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tests.helpers.control_planes import AvailableSite
 from tests.helpers.fakes.clock import FakeClock

@@ -4,9 +4,9 @@
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
-from tacker_k8s_mgmt.lifecycle.heal import HealStart
-from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
+from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.heal import HealStart
+from tacker_k8s_mgmt.operations.scale import ScaleIn
 from tests.helpers.fakes.cluster import FakeCluster
 from tests.helpers.operations import FIVE, instantiated, run
 from tests.helpers.requests import VNF, params

@@ -8,7 +8,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.topology.heal_record import WHOLE_FILE
+from tacker_k8s_mgmt.operations.records import WHOLE_FILE
 from tests.helpers import operations
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite

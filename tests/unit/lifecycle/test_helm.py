@@ -7,12 +7,12 @@ import pytest
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.state import ClusterState
-from tacker_k8s_mgmt.lifecycle.steps import helm
-from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.vim import ClusterAccess
+from tacker_k8s_mgmt.operations import registration
+from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
+from tacker_k8s_mgmt.operations.state import ClusterState
 from tests.helpers.control_planes import AvailableSite
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.nodes import machine
@@ -152,7 +152,7 @@ class TestControlPlanes:
         state.nodes = state.listed()
         site.dead.add(silent)
         site.helm_hosts.clear()
-        login = helm.prepare(state, ACCESS)
+        login = registration.prepare(state, ACCESS)
         assert set(site.helm_hosts) == former - {silent}
         # Tacker goes to it again when it is healed.
         assert len(login.hosts) == 3
@@ -162,4 +162,4 @@ class TestControlPlanes:
         state.nodes = state.listed()
         site.dead = {plane.server_id for plane in site.control_planes}
         with pytest.raises(errors.ClusterError, match="No control plane answers"):
-            helm.prepare(state, ACCESS)
+            registration.prepare(state, ACCESS)

@@ -4,18 +4,18 @@
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
-from tacker_k8s_mgmt.lifecycle.expose import Expose
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.modify import Modify, Refused
-from tacker_k8s_mgmt.lifecycle.steps.node_changes import NodeChanges
-from tacker_k8s_mgmt.lifecycle.steps.records import EXPOSURES_FILE
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.pods import Placement
 from tacker_k8s_mgmt.model.services import Cnf
+from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.expose import Expose
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
+from tacker_k8s_mgmt.operations.modify import ModificationRefused, Modify
+from tacker_k8s_mgmt.operations.node_changes import NodeChanges
+from tacker_k8s_mgmt.operations.records import EXPOSURES_FILE
 from tacker_k8s_mgmt.request import cnf_exposure
 from tacker_k8s_mgmt.status.facts import Source
 from tacker_k8s_mgmt.topology.node_settings import Settings
@@ -61,7 +61,7 @@ CALLS = [
 def problem(site, metadata, **changes):
     with pytest.raises(errors.StepFailed) as caught:
         modify(site, metadata, params(**changes))
-    assert isinstance(caught.value.__cause__, Refused)
+    assert isinstance(caught.value.__cause__, ModificationRefused)
     assert "marks" not in site.changes
     return str(caught.value)
 

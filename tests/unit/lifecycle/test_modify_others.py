@@ -6,10 +6,10 @@ import copy
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.modify import Modify
-from tacker_k8s_mgmt.lifecycle.steps.node_changes import NodeChanges
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
+from tacker_k8s_mgmt.operations.modify import Modify
+from tacker_k8s_mgmt.operations.node_changes import NodeChanges
 from tests.helpers.control_planes import AvailableSite
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite

@@ -9,13 +9,13 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.runner import Runner, Step
-from tacker_k8s_mgmt.lifecycle.steps import preflight
-from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.model.redaction import Redactor
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.operations import preconditions
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
+from tacker_k8s_mgmt.operations.step import Runner, Step
+from tacker_k8s_mgmt.operations.terminate import terminate_end, terminate_start
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.text import Redactor
 from tests.helpers import operations
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.journal import FakeJournal
@@ -369,7 +369,7 @@ class TestPreflight:
         site.server = ("no kubespray", "no sshpass")
         site.foreign_vims = {f"kubernetes_vim_{VNF}"}
         with pytest.raises(errors.PreflightError) as caught:
-            preflight.check(dependencies(params(), site, FakeClock()))
+            preconditions.check(dependencies(params(), site, FakeClock()))
         assert len(caught.value.problems) == 4
         assert site.calls == []
 

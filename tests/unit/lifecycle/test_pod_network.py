@@ -4,7 +4,7 @@
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tests.helpers.control_planes import AvailableSite
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import (

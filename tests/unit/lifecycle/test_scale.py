@@ -7,8 +7,8 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tests.helpers.fakes.nodes import FakeNode, machine
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import (

@@ -6,7 +6,7 @@ import copy
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOutRollback
+from tacker_k8s_mgmt.operations.scale import ScaleOutRollback
 from tests.helpers.operations import FIFTY_FIVE, SIX, grown, run, scale_out, state
 
 KNOWN = ("server-4", "server-5", "server-55", "server-9")

@@ -4,7 +4,7 @@
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.state import ClusterState
+from tacker_k8s_mgmt.operations.state import ClusterState
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.operations import dependencies, instantiated
 from tests.helpers.requests import params

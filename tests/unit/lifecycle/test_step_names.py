@@ -10,25 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tacker_k8s_mgmt.hooks.modification import concerns
-from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
-from tacker_k8s_mgmt.lifecycle.connectivity_check import connectivity_start
-from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
-from tacker_k8s_mgmt.lifecycle.instantiate import (
+from tacker_k8s_mgmt.hooks.hook import concerns
+from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd, connectivity_start
+from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
+from tacker_k8s_mgmt.operations.instantiate import (
     Instantiate,
     WholeHealEnd,
     WholeHealStart,
 )
-from tacker_k8s_mgmt.lifecycle.modify import Modify
-from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
-from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut, ScaleOutRollback
-from tacker_k8s_mgmt.lifecycle.terminate import (
+from tacker_k8s_mgmt.operations.modify import Modify
+from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut, ScaleOutRollback
+from tacker_k8s_mgmt.operations.terminate import (
     delete_volumes,
     refuse_exposed,
     terminate_end,
     terminate_start,
 )
-from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade, UpgradeStart
+from tacker_k8s_mgmt.operations.upgrade import Upgrade, UpgradeStart
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.node_settings import wants

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
-from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.modify import Modify
-from tacker_k8s_mgmt.lifecycle.steps.tenants import TenantChanges
+from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
+from tacker_k8s_mgmt.operations.modify import Modify
+from tacker_k8s_mgmt.operations.tenants import TenantChanges
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import instantiated, run
 from tests.helpers.requests import VNF, params

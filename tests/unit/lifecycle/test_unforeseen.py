@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import run
 

@@ -8,8 +8,8 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.request.params import merged
-from tacker_k8s_mgmt.topology import upgrade_plan as versions
+from tacker_k8s_mgmt.operations import upgrade_plan as versions
+from tacker_k8s_mgmt.request.reader import merged
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.operations import heal_start, scale_out
 from tests.helpers.upgrades import (

@@ -8,10 +8,10 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
-from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tests.helpers.fakes.heat_site import HeatSite, delete_in_nova, heat_rebuilds
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.operations import (

@@ -11,7 +11,7 @@ import tarfile
 import pytest
 
 from tacker_k8s_mgmt.model import applications, chart_archive
-from tacker_k8s_mgmt.model.manifest_objects import Unusable
+from tacker_k8s_mgmt.model.manifests import Unusable
 from tests.helpers import hostile
 
 CHART = b"name: keystone\nversion: 0.3.1\n"

@@ -13,7 +13,7 @@ resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 """
 SHOW = "print('soft limit', resource.getrlimit(resource.RLIMIT_CORE)[0])"
 COMMAND = f"""
-from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.tools.cli import main
 try:
     main(["--version"])
 except SystemExit:

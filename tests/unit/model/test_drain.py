@@ -4,9 +4,15 @@
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.cluster import NodeObject
-from tacker_k8s_mgmt.model.drain import Outcome, nowhere_to_go, report
-from tacker_k8s_mgmt.model.pods import Budget, Placement, Pod
+from tacker_k8s_mgmt.model.pods import (
+    Budget,
+    Outcome,
+    Placement,
+    Pod,
+    nowhere_to_go,
+    report,
+)
+from tacker_k8s_mgmt.model.vim import NodeObject
 
 WEB = {"app": "web"}
 BUDGET = Budget(

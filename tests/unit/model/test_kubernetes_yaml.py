@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from tacker_k8s_mgmt.model import chart_archive, kubernetes_yaml, manifest_objects
+from tacker_k8s_mgmt.model import chart_archive, kubernetes_yaml, manifests
 from tests.helpers import hostile
 from tests.helpers.kubernetes_yaml import BIG, REFUSED, SCALARS, STRUCTURES
 
@@ -27,8 +27,8 @@ def test_so_are_keys_and_merges(text, value):
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_kubectl_refuses_is_no_manifest(text):
-    with pytest.raises(manifest_objects.Unusable):
-        manifest_objects.parse(f"{HEAD}data: {text}\n")
+    with pytest.raises(manifests.Unusable):
+        manifests.parse(f"{HEAD}data: {text}\n")
 
 
 def test_json_is_read_as_json():
@@ -59,7 +59,7 @@ def test_a_tag_makes_no_object_of_python():
 
 def test_a_mac_address_in_a_manifest_is_text():
     text = f"{HEAD}data: {{mac: 52:54:00:12:34:56, day: 2026-01-02, mode: 0644}}\n"
-    (read,) = manifest_objects.parse(text)
+    (read,) = manifests.parse(text)
     assert read["data"] == {
         "mac": "52:54:00:12:34:56",
         "day": "2026-01-02",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tacker_k8s_mgmt.model import networks
+from tacker_k8s_mgmt.model import network_plugins
 from tests import tree
 from tests.helpers import source
 
@@ -35,18 +35,18 @@ ZONES = (
 @pytest.mark.parametrize("start", ["fe80::1", "2001:db8::1", "::ffff:192.0.2.1", "::"])
 def test_text_after_an_address_is_no_part_of_it(start, zone):
     with pytest.raises(ValueError, match="must be an IP address"):
-        networks.address(f"{start}%{zone}")
+        network_plugins.address(f"{start}%{zone}")
     for written in (f"{start}%{zone}/64", f"{start}/64%{zone}", f"{start}%{zone}/"):
         with pytest.raises(ValueError, match="must be a network"):
-            networks.network(written)
+            network_plugins.network(written)
     if zone != "eth0" or start != "fe80::1":
         with pytest.raises(ValueError, match="must be an IP address"):
-            networks.zoned_address(f"{start}%{zone}")
+            network_plugins.zoned_address(f"{start}%{zone}")
 
 
 @pytest.mark.parametrize("zone", ["eth0", "bond0.100", "br-ex", "2", "wlp3s0_1"])
 def test_a_link_local_host_may_have_an_interface(zone):
-    assert str(networks.zoned_address(f"fe80::1%{zone}")) == "fe80::1"
+    assert str(network_plugins.zoned_address(f"fe80::1%{zone}")) == "fe80::1"
 
 
 @pytest.mark.parametrize(
@@ -61,20 +61,26 @@ def test_no_blank_is_inside_of_a_zoned_address(blank):
         f"fe80::1%eth0{blank}",
     ):
         with pytest.raises(ValueError, match="must be an IP address"):
-            networks.zoned_address(text)
+            network_plugins.zoned_address(text)
 
 
 def test_ipv4_within_ipv6_is_the_same_host():
-    assert networks.shortest("::ffff:192.0.2.1") == "192.0.2.1"
-    assert networks.shortest("2001:DB8:0::1") == "2001:db8::1"
+    assert network_plugins.shortest("::ffff:192.0.2.1") == "192.0.2.1"
+    assert network_plugins.shortest("2001:DB8:0::1") == "2001:db8::1"
     for text in ("::", "0.0.0.0", "::ffff:0.0.0.0", "::ffff:224.0.0.1", "ff02::1"):
-        assert networks.is_placeholder(networks.address(text)), text
-    assert not networks.is_placeholder(networks.address("::ffff:192.0.2.1"))
+        assert network_plugins.is_placeholder(network_plugins.address(text)), text
+    assert not network_plugins.is_placeholder(
+        network_plugins.address("::ffff:192.0.2.1")
+    )
 
 
 @pytest.mark.parametrize("value", [None, 1, True, 10.5, b"\x7f\0\0\1", ["::1"], ""])
 def test_what_is_no_text_is_no_address(value):
-    for read in (networks.address, networks.zoned_address, networks.network):
+    for read in (
+        network_plugins.address,
+        network_plugins.zoned_address,
+        network_plugins.network,
+    ):
         with pytest.raises(ValueError, match="must be a"):
             read(value)
 
@@ -88,7 +94,7 @@ def test_what_is_no_text_is_no_address(value):
     ],
 )
 def test_a_network_has_one_spelling(written, meant):
-    assert str(networks.network(written)) == meant
+    assert str(network_plugins.network(written)) == meant
 
 
 def _readers(path: Path) -> set[str]:
@@ -109,8 +115,8 @@ def test_no_other_module_of_the_driver_reads_them():
             continue
         if found := _readers(tree.ROOT / name):
             readers[name] = found
-    own = readers.pop("tacker_k8s_mgmt/model/networks.py")
+    own = readers.pop("tacker_k8s_mgmt/model/network_plugins.py")
     assert {"ip_address", "ip_network"} <= own
     # It checks MAC addresses as Tacker does.
-    assert readers.pop("tacker_k8s_mgmt/csar/request_schemas.py") == {"netaddr"}
+    assert readers.pop("tacker_k8s_mgmt/tools/csar/body.py") == {"netaddr"}
     assert readers == {}

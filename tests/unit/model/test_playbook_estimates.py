@@ -3,8 +3,8 @@
 
 import pytest
 
-from tacker_k8s_mgmt.model import playbook_estimates
-from tacker_k8s_mgmt.model.playbook_estimates import Former
+from tacker_k8s_mgmt.model import playbooks
+from tacker_k8s_mgmt.model.playbooks import Former
 
 #: Three plays of 100, 300 and 600 seconds.
 FORMER = Former(2, (100.0, 300.0, 600.0))
@@ -78,4 +78,4 @@ def test_what_the_plugin_reports_is_understood():
     ],
 )
 def test_an_estimate_says_what_it_rests_on(left, runs, told):
-    assert playbook_estimates.in_words(left, runs) == told
+    assert playbooks.in_words(left, runs) == told

@@ -5,13 +5,8 @@ import json
 
 import pytest
 
-from tacker_k8s_mgmt.model import playbook_runs
-from tacker_k8s_mgmt.model.playbook_runs import (
-    Failure,
-    Forks,
-    PlaybookRequest,
-    Progress,
-)
+from tacker_k8s_mgmt.model import playbooks
+from tacker_k8s_mgmt.model.playbooks import Failure, Forks, PlaybookRequest, Progress
 from tests.helpers.samples import parsed
 
 
@@ -31,7 +26,7 @@ def recap(**hosts):
 
 
 def folded(*lines):
-    return playbook_runs.fold(Progress(), lines)
+    return playbooks.fold(Progress(), lines)
 
 
 BASE = PlaybookRequest("scale.yml", {"a": 1, "b": 2}, "w1", ("all:", "{}"))
@@ -248,7 +243,7 @@ def test_how_a_failure_reads(event, text):
 def test_secrets_are_taken_out_of_what_is_shown_only():
     """Also where a secret is a word that the events themselves use."""
     lines = [line("task", name="use the task word"), failed("a", message="task")]
-    progress = playbook_runs.fold(
+    progress = playbooks.fold(
         Progress(), lines, lambda text: text.replace("task", "***")
     )
     assert progress.task == "use the *** word"
@@ -268,7 +263,7 @@ def test_long_message_keeps_beginning_and_end():
 )
 def test_many_failures_are_counted_and_named(count, last):
     failures = [Failure(f"h{n}", "T", "M") for n in range(1, count + 1)]
-    lines = playbook_runs.described(failures)
+    lines = playbooks.described(failures)
     assert len(lines) == min(count, 4)
     assert lines[-1].endswith(last)
 

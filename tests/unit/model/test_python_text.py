@@ -5,12 +5,12 @@ import ast
 
 import pytest
 
-from tacker_k8s_mgmt.model import python_text
+from tacker_k8s_mgmt.model import untrusted
 
 
 @pytest.mark.parametrize("source", ["def", "\0", "(" * 5000, b"\xff", "-" * 100_000])
 def test_what_is_no_python(source):
-    assert python_text.parse(source) is None
+    assert untrusted.parse_python(source) is None
 
 
 def test_it_is_read_again_if_another_thread_disturbs(monkeypatch):
@@ -23,7 +23,7 @@ def test_it_is_read_again_if_another_thread_disturbs(monkeypatch):
         return read(source)
 
     monkeypatch.setattr(ast, "parse", parse)
-    tree = python_text.parse("class A: ...")
+    tree = untrusted.parse_python("class A: ...")
     assert [node.name for node in tree.body] == ["A"]
 
 
@@ -32,4 +32,4 @@ def test_it_is_not_read_for_ever(monkeypatch):
         raise SystemError("AST constructor recursion depth mismatch")
 
     monkeypatch.setattr(ast, "parse", parse)
-    assert python_text.parse("class A: ...") is None
+    assert untrusted.parse_python("class A: ...") is None

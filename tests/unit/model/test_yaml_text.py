@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.model import manifest_objects, yaml_text
+from tacker_k8s_mgmt.model import manifests, untrusted
 from tests.helpers import hostile
 
 # The first has no line; tags say nothing to Kubernetes' tools.
@@ -54,23 +54,23 @@ def test_what_would_harm_is_refused_in_time_and_memory(text):
 
 def test_the_error_has_a_line_and_none_of_the_text():
     with pytest.raises(yaml.YAMLError) as caught:
-        yaml_text.document(f"secret: s3cret-p4ss\n{hostile.ITSELF}")
+        untrusted.parse_yaml(f"secret: s3cret-p4ss\n{hostile.ITSELF}")
     assert "line 2" in str(caught.value)
     assert "s3cret-p4ss" not in str(caught.value)
 
 
 def test_usual_aliases_are_values():
     text = "a: &a {x: 1}\nb: [*a, *a]\nc: {<<: *a, y: &y 2}\nd: *y\n"
-    assert yaml_text.document(text) == yaml.safe_load(text)
+    assert untrusted.parse_yaml(text) == yaml.safe_load(text)
     labels = "&labels {app: web}"
     many = f"labels: {labels}\nitems:\n" + "- {metadata: {labels: *labels}}\n" * 5000
-    assert len(yaml_text.document(many)["items"]) == 5000
+    assert len(untrusted.parse_yaml(many)["items"]) == 5000
 
 
 def test_each_document_counts_by_itself():
     text = "--- &a [1]\n--- &a [2, 3]\n---\n"
-    assert list(yaml_text.documents(text)) == [[1], [2, 3], None]
-    assert yaml_text.document("") is None
+    assert list(untrusted.yaml_documents(text)) == [[1], [2, 3], None]
+    assert untrusted.parse_yaml("") is None
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_each_document_counts_by_itself():
     ids=[name for name in hostile.YAML if name not in READ_OTHERWISE],
 )
 def test_a_manifest_is_refused_with_its_line(text):
-    with pytest.raises(manifest_objects.Unusable, match=r"is no YAML \(line \d+\)"):
-        manifest_objects.parse(OBJECT + text)
+    with pytest.raises(manifests.Unusable, match=r"is no YAML \(line \d+\)"):
+        manifests.parse(OBJECT + text)
 
 
 _SIXTY = ":".join(["1"] * 200_000)
@@ -107,11 +107,11 @@ _NO_VALUES = {
 def test_what_has_no_value_is_refused_in_a_moment(text):
     began = time.process_time()
     with pytest.raises(yaml.YAMLError) as caught:
-        yaml_text.document(f"a: {text}" if text[0] != "-" else text)
+        untrusted.parse_yaml(f"a: {text}" if text[0] != "-" else text)
     assert time.process_time() - began < 10
     assert len(str(caught.value)) < 1000
     with pytest.raises(yaml.YAMLError):
-        list(yaml_text.documents(f"a: {text}" if text[0] != "-" else text))
+        list(untrusted.yaml_documents(f"a: {text}" if text[0] != "-" else text))
 
 
 _MARKS = "!tims0123456789:._-+eExabinflorydg{}[]'\"<>=&*, \n"
@@ -120,12 +120,12 @@ _MARKS = "!tims0123456789:._-+eExabinflorydg{}[]'\"<>=&*, \n"
 @given(st.text(alphabet=_MARKS, max_size=60))
 def test_any_text_is_read_or_refused(text):
     with contextlib.suppress(yaml.YAMLError):
-        yaml_text.document(text)
+        untrusted.parse_yaml(text)
 
 
 @pytest.mark.parametrize("number", ["12:30:45", "1.5", "0x7f", "1_000", "-7", "1e3"])
 def test_usual_numbers_are_those_of_yaml(number):
-    assert yaml_text.document(number) == yaml.safe_load(number)
+    assert untrusted.parse_yaml(number) == yaml.safe_load(number)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +139,6 @@ def test_usual_numbers_are_those_of_yaml(number):
 )
 def test_a_manifest_in_json_has_the_limits_of_yaml(spec, why):
     head = '{"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}, "spec": '
-    assert manifest_objects.parse(f"{head}[[]]}}")
-    with pytest.raises(manifest_objects.Unusable, match=why):
-        manifest_objects.parse(f"{head}{spec}}}")
+    assert manifests.parse(f"{head}[[]]}}")
+    with pytest.raises(manifests.Unusable, match=why):
+        manifests.parse(f"{head}{spec}}}")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt.kubespray import checkout, releases
-from tacker_k8s_mgmt.model import versions
+from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ssh import login
 from tests.documents import account
@@ -68,7 +68,9 @@ def test_the_drivers_own_checks_have_nothing_to_find(prepared, tmp_path):
         with login.connect(
             sshd.endpoint(), host_keys=sshd.host_keys(), redact=str, deadline=60
         ) as session:
-            found = server.survey(session, str(prepared.root), str(prepared.venv))
+            found = server.survey_server(
+                session, str(prepared.root), str(prepared.venv)
+            )
     finally:
         sshd.close()
     ansible = found.ansible_version
@@ -159,11 +161,11 @@ class TestReleases:
         known = releases.RELEASES
         oldest, newest = min(known), max(known)
         for release in (*known, (newest[0], newest[1] + 1)):
-            tag = f"{versions.tag(release)}.9"
+            tag = f"{network_plugins.tag(release)}.9"
             assert f"git could not clone {tag}" in fresh.refused("--release", tag)
-        too_old = versions.tag((oldest[0], oldest[1] - 1))
+        too_old = network_plugins.tag((oldest[0], oldest[1] - 1))
         refusal = fresh.refused("--release", f"{too_old}.0")
-        assert f"from {versions.tag(oldest)}.0 on" in refusal
+        assert f"from {network_plugins.tag(oldest)}.0 on" in refusal
 
     def test_there_is_no_default(self, fresh):
         result = fresh.run(has_release=False)

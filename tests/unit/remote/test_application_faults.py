@@ -12,12 +12,12 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
-from tacker_k8s_mgmt.lifecycle.steps import application_removal
 from tacker_k8s_mgmt.model import applications
+from tacker_k8s_mgmt.operations import application_removal
+from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.remote.kubernetes.chart_volumes import ChartVolumes
 from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
-from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tests.helpers import kubeapi as bed
 from tests.helpers.applications import (
     HOOK,

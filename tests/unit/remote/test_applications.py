@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle import terminate
-from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
 from tacker_k8s_mgmt.model import applications
+from tacker_k8s_mgmt.operations import terminate
+from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tests.helpers.applications import (
     HOOK,
     LIMITS,

@@ -16,9 +16,9 @@ from pydantic import SecretStr
 from lab import suites
 from lab.settings import from_environment
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.cluster import ClusterAccess
-from tacker_k8s_mgmt.remote import helm
-from tacker_k8s_mgmt.remote.helm import HelmHost
+from tacker_k8s_mgmt.model.vim import ClusterAccess
+from tacker_k8s_mgmt.remote.kubernetes import helm
+from tacker_k8s_mgmt.remote.kubernetes.helm import HelmHost
 from tests.helpers.kubeapi import ADMIN_TOKEN, KUBECTL
 from tests.helpers.kubectl_server import needs_kubectl
 

@@ -10,24 +10,26 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.model import playbook_runs
+from tacker_k8s_mgmt.model import playbooks
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest, Progress
-from tacker_k8s_mgmt.remote import vm_identity
-from tacker_k8s_mgmt.remote.ansible import lock, runner
-from tacker_k8s_mgmt.remote.ansible.run_directory import RunDirectories
-from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
-from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
+from tacker_k8s_mgmt.model.playbooks import PlaybookRequest, Progress
+from tacker_k8s_mgmt.remote import vms
+from tacker_k8s_mgmt.remote.ansible import cluster_directory, playbook_runner
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import WorkDir
+from tacker_k8s_mgmt.remote.ansible.playbook_runner import (
+    PlaybookRunner,
+    RunDirectories,
+)
+from tacker_k8s_mgmt.remote.balancer_vm import Balancer
 from tacker_k8s_mgmt.remote.kubernetes import downloads, services
+from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.chart_volumes import ChartVolumes
 from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
-from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
-from tacker_k8s_mgmt.remote.load_balancer import Balancer
-from tacker_k8s_mgmt.remote.ssh import files
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.remote.ssh.channel import Result
+from tacker_k8s_mgmt.remote.ssh.session import LARGEST, read
 from tests.helpers import hostile
 
 ANSWERS = {
@@ -118,7 +120,7 @@ CALLS = {
         CLAIM, "a", "a"
     ),
     "load balancer": lambda s: Balancer(s, b"# tacker-k8s-mgmt").status(),
-    "identity": lambda s: vm_identity.read(s, NODE),
+    "identity": lambda s: vms.read(s, NODE),
     "runs": lambda s: RunDirectories("/w", "/k").look(s).live,
     "owner of a directory": lambda s: WorkDir(s, "/w", "vnf").owner(),
     "last run": lambda s: PlaybookRunner(lambda: s, "/w", "/k").last(),
@@ -167,19 +169,19 @@ def test_a_harmful_inventory_is_refused(text):
     ],
 )
 def test_events_of_any_form_are_survived(line):
-    progress = playbook_runs.fold(Progress(), [line])
+    progress = playbooks.fold(Progress(), [line])
     assert isinstance(progress.where(), str)
     assert progress.estimate() is not None
 
 
 def test_events_of_any_number_are_kept_in_limits():
     failed = json.dumps({"event": "failed", "host": "a", "task": "t", "message": "m"})
-    progress = playbook_runs.fold(Progress(), itertools.repeat(failed, 12_000))
+    progress = playbooks.fold(Progress(), itertools.repeat(failed, 12_000))
     assert len(progress.seen) == 10_000
 
 
 def test_a_server_whose_run_never_ends_is_given_up_by_this_hosts_clock(monkeypatch):
-    monkeypatch.setattr(runner, "START_LIMIT", 0.2)
+    monkeypatch.setattr(playbook_runner, "START_LIMIT", 0.2)
     state = {
         **{"run": "a", "state": "running", "latest": "a", "stamp": "1"},
         **{"rc": None, "started": 1, "ended": None},
@@ -212,7 +214,7 @@ class Endless:
         return self
 
     def read(self, size=-1):
-        assert 0 < size <= files.LARGEST + 1, "it is read to its end"
+        assert 0 < size <= LARGEST + 1, "it is read to its end"
         return bytes(size)
 
     def recv_ready(self):
@@ -226,11 +228,11 @@ class Endless:
 
 def test_a_file_of_another_host_is_read_up_to_a_limit():
     with pytest.raises(OSError, match="it has more than 33554432 bytes"):
-        files.read(Endless(), "/kubespray/galaxy.yml")
+        read(Endless(), "/kubespray/galaxy.yml")
 
 
 def test_an_endless_file_is_an_error_that_names_it(session, sshd, monkeypatch):
-    monkeypatch.setattr(files.read, "__defaults__", (1 << 16,))
+    monkeypatch.setattr(read, "__defaults__", (1 << 16,))
     (sshd.home / "galaxy.yml").symlink_to("/dev/zero")
     with pytest.raises(
         errors.FileError, match=r"galaxy\.yml could not be read: it has"
@@ -245,14 +247,14 @@ def test_a_download_of_no_size_is_refused():
 
 
 def test_the_first_line_about_a_lock_has_a_limit():
-    assert len(lock._first_line(Endless())) < 1 << 17
+    assert len(cluster_directory._first_line(Endless())) < 1 << 17
 
 
 @pytest.mark.parametrize(
     "within", ["1e999", "Infinity", "1e300", '"x"', "[]", "-Infinity", "NaN"]
 )
 def test_an_owner_cannot_have_others_wait_forever(within):
-    assert lock._promised(f'{{"within": {within}}}') <= 3600
+    assert cluster_directory._promised(f'{{"within": {within}}}') <= 3600
 
 
 @pytest.mark.parametrize(
@@ -265,4 +267,4 @@ def test_an_owner_cannot_have_others_wait_forever(within):
     ],
 )
 def test_an_owner_of_any_form_is_named_in_a_line(line):
-    assert len(lock._described(line)) <= 500
+    assert len(cluster_directory._described(line)) <= 500

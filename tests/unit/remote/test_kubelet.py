@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tacker_k8s_mgmt.remote import kubelet
+from tacker_k8s_mgmt.remote import vms
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def restarted(tmp_path, monkeypatch):
             )
             codes.append(done.returncode)
 
-        kubelet.restart(SimpleNamespace(run=run))
+        vms.restart(SimpleNamespace(run=run))
         return codes[0], told.read_text()
 
     return restart

@@ -6,7 +6,7 @@ from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.remote import operator_server
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import reader
 from tests.helpers import ssh_keys
 from tests.helpers.samples import changed, request
 
@@ -63,7 +63,7 @@ def test_a_request_gets_it(options):
     change(options, ansible_venv_path="/opt/venv", ansible_forks=7, ansible_port=2222)
     body = changed({})
     del body["ansible"]
-    read = params.parse(request(body), find_server=lambda: find(options))
+    read = reader.parse(request(body), find_server=lambda: find(options))
     server = read.ansible
     assert (server.host, server.port, server.forks) == ("192.0.2.77", 2222, 7)
     assert (server.kubespray_root, server.venv) == ("/opt/kubespray", "/opt/venv")

@@ -5,14 +5,14 @@ import os
 
 import pytest
 
-from tacker_k8s_mgmt.remote import vnf
+from tacker_k8s_mgmt.remote import site
 from tests.helpers import certificates
 from tests.helpers.requests import VNF, params
 
 SCRIPT = "# tacker-k8s-mgmt load-balancer contract: 2\n"
 
 
-class Package(vnf.Vnf):
+class Package(site.Vnf):
     """A VNF instance with a package in a directory."""
 
     def __init__(self, root, **changes):

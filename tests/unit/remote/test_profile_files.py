@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from tacker_k8s_mgmt.remote.profile_files import ProfileFiles
-from tacker_k8s_mgmt.request.profile_values import LARGEST, Refused
+from tacker_k8s_mgmt.remote.local_files import ProfileFiles
+from tacker_k8s_mgmt.request.profile_document import LARGEST, InvalidProfile
 
 TEXT = "parameters: {cluster: {helm: true}}\n"
 
@@ -26,7 +26,7 @@ def find(places):
 
 
 def refusal(find, name="edge") -> str:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(InvalidProfile) as caught:
         find(name)
     (problem,) = caught.value.problems
     return problem

@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 
-from tacker_k8s_mgmt.remote import node_registries, vm_identity
+from tacker_k8s_mgmt.remote import node_registries, vms
 from tacker_k8s_mgmt.remote.site import Site
 from tests.helpers.samples import parsed
 
@@ -21,7 +21,7 @@ from tests.helpers.samples import parsed
     ],
 )
 def test_the_mtu_of_a_nodes_interface(links, expected):
-    assert vm_identity.nic_mtu(links) == expected
+    assert vms.nic_mtu(links) == expected
 
 
 REGISTRY = {"connection_type": 0, "server": "r.example.org:5000"}

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote import vm_host_keys
+from tacker_k8s_mgmt.remote import vms
 
 MACHINES = json.dumps({"server-5": "192.0.2.5", "server-7": "192.0.2.7"})
 FIVE = "192.0.2.5 ssh-ed25519 KEY5\n"
@@ -34,7 +34,7 @@ class Directory:
 
 def test_file_that_lost_a_whole_line_is_refused():
     with pytest.raises(errors.SpoiledFile) as caught:
-        vm_host_keys.load(Directory(keys=FIVE), "ansible")
+        vms.load(Directory(keys=FIVE), "ansible")
     text = str(caught.value)
     assert "/srv/clusters/one/known_hosts on" in text
     assert "no host key of these VMs, which it had: 192.0.2.7 (server-7)" in text
@@ -44,41 +44,39 @@ def test_file_that_lost_a_whole_line_is_refused():
 def test_names_are_compared_whole():
     longer = FIVE + "192.0.2.77 ssh-ed25519 KEY77\n"
     with pytest.raises(errors.SpoiledFile, match="server-7"):
-        vm_host_keys.load(Directory(keys=longer), "ansible")
+        vms.load(Directory(keys=longer), "ansible")
 
 
 @pytest.mark.parametrize(
     "machines", [MACHINES, None, "", "{", "[]", '{"server-5": "192.0.2.5"}']
 )
 def test_complete_file_is_taken(machines):
-    keys = vm_host_keys.load(Directory(keys=FIVE + SEVEN, machines=machines), "a")
+    keys = vms.load(Directory(keys=FIVE + SEVEN, machines=machines), "a")
     assert keys.of("192.0.2.7", 22) == [("ssh-ed25519", "KEY7")]
 
 
 @pytest.mark.parametrize("machines", [None, "{", "{}"])
 def test_without_a_record_of_vms_no_line_is_missed(machines):
-    assert vm_host_keys.load(Directory(keys=FIVE, machines=machines), "a").text() == (
-        FIVE
-    )
+    assert vms.load(Directory(keys=FIVE, machines=machines), "a").text() == (FIVE)
 
 
 def test_after_its_deletion_the_next_keys_are_trusted():
     directory = Directory(keys=None)
-    keys = vm_host_keys.load(directory, "a")
+    keys = vms.load(directory, "a")
     keys.trust("192.0.2.5", 22, "ssh-ed25519", "NEW5")
-    vm_host_keys.save(directory, keys)
+    vms.save(directory, keys)
     # The other VM has not been reached: its next key is trusted as well.
     assert json.loads(directory.files["machines.json"]) == {"server-5": "192.0.2.5"}
     assert directory.written == ["machines.json", "known_hosts"]
-    assert vm_host_keys.load(directory, "a").knows("192.0.2.5", 22)
+    assert vms.load(directory, "a").knows("192.0.2.5", 22)
 
 
 def test_forgotten_vm_is_not_missed():
     directory = Directory(keys=FIVE + SEVEN)
-    keys = vm_host_keys.load(directory, "a")
+    keys = vms.load(directory, "a")
     keys.forget("192.0.2.7")
-    vm_host_keys.save(directory, keys)
-    assert vm_host_keys.load(directory, "a").text() == FIVE
+    vms.save(directory, keys)
+    assert vms.load(directory, "a").text() == FIVE
 
 
 class Busy(Directory):
@@ -93,4 +91,4 @@ class Busy(Directory):
 
 
 def test_vm_that_an_operation_removes_meanwhile_is_not_missed():
-    assert vm_host_keys.load(Busy(keys=FIVE + SEVEN), "a").text() == FIVE
+    assert vms.load(Busy(keys=FIVE + SEVEN), "a").text() == FIVE

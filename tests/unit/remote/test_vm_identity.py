@@ -10,7 +10,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.remote import vm_identity
+from tacker_k8s_mgmt.remote import vms
 from tests.helpers.fakes.nodes import machine
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -35,14 +35,14 @@ def small(tmp_path):
 class TestProbe:
     def test_a_vm_with_room_is_usable_and_left_as_it_was(self, session, sshd):
         before = sorted(sshd.home.iterdir())
-        vm_identity.probe(session)
+        vms.probe(session)
         assert sorted(sshd.home.iterdir()) == before
 
     def test_a_full_disk_is_told_from_a_refused_login(self, session, sshd):
         # An empty file can still be made there.
         sshd.program("head", 'exec /usr/bin/head "$@" >/dev/full')
         with pytest.raises(errors.UnusableError, match="No space left on device"):
-            vm_identity.probe(session)
+            vms.probe(session)
         assert list(sshd.home.glob(".tacker-k8s-mgmt.*")) == []
 
     @pytest.mark.parametrize("variable", ["HOME", "TMPDIR"])
@@ -50,14 +50,14 @@ class TestProbe:
         """Ansible makes files in both places: some 700 KiB, unpacked."""
         sshd.variables[variable] = str(small)
         with pytest.raises(errors.UnusableError, match="No space left on device"):
-            vm_identity.probe(session)
+            vms.probe(session)
         assert list(small.iterdir()) == []
 
     def test_without_a_directory_for_files_too(self, session, sshd):
         why = "mktemp: failed to create directory: Read-only file system"
         sshd.program("mktemp", f"echo '{why}' >&2; exit 1")
         with pytest.raises(errors.UnusableError, match="Read-only file system"):
-            vm_identity.probe(session)
+            vms.probe(session)
 
 
 class Answering:
@@ -84,7 +84,7 @@ class TestClock:
         def read(*situation):
             session = Answering(*situation)
             monkeypatch.setattr(time, "time", session.time)
-            return vm_identity.read(session, VM).ahead
+            return vms.read(session, VM).ahead
 
         return read
 
@@ -111,6 +111,6 @@ class TestClock:
     def test_on_a_real_host(self, session, monkeypatch, ahead):
         real = time.time
         monkeypatch.setattr(time, "time", lambda: real() - ahead)
-        found = vm_identity.read(session, VM)
+        found = vms.read(session, VM)
         assert found.ahead == pytest.approx(ahead, abs=20)
         assert found.boot_id == BOOT.read_text().strip()

@@ -6,7 +6,7 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import reader
 from tests.helpers.samples import (
     KEY,
     REMOVED,
@@ -114,7 +114,7 @@ def test_what_tackers_get_view_shows_can_be_sent():
         }
     )
     shown = {"k8sClusterInstallationParam": camelised(body)}
-    assert params.parse(shown) == params.parse(request(body))
+    assert reader.parse(shown) == reader.parse(request(body))
 
 
 def test_each_role_has_its_account():
@@ -171,7 +171,7 @@ class TestSecrets:
     def test_a_refused_request_does_not_show_them(self):
         body = changed({**self.GIVEN, "vim_name": KEY, "ansible.port": KEY})
         with pytest.raises(ParamError) as caught:
-            params.parse(request(body))
+            reader.parse(request(body))
         assert len(caught.value.problems) == 2
         assert "secret1" not in str(caught.value)
         assert "sesame" not in str(caught.value)

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from tacker_k8s_mgmt.cli import masking
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import metadata_lists, params
+from tacker_k8s_mgmt.request import reader
+from tacker_k8s_mgmt.tools.cli import request_input
 from tests.helpers.samples import SIMPLE, changed, request
 
 SECRET = "https://keys.example.org/v1/secrets/0b6e1f64-3c1e-4f7c-9f0a-0d9b1e0b7c11"
@@ -41,7 +41,7 @@ def given(*applications, helm=True, **more):
 
 
 def parsed(*applications, **options):
-    made = params.parse(given(*applications, **options), lambda ref: f"of {ref.kind}")
+    made = reader.parse(given(*applications, **options), lambda ref: f"of {ref.kind}")
     assert made is not None
     return made
 
@@ -76,27 +76,27 @@ def test_references_in_the_values_of_a_chart_are_resolved_and_texts_stay():
     }
     assert {"of secret_ref", "of file"} <= set(made.secrets())
     assert "of secret_ref" not in repr(made)
-    assert "of secret_ref" not in masking.masked(made).model_dump_json()
+    assert "of secret_ref" not in request_input.masked(made).model_dump_json()
 
 
 def test_parameters_that_are_kept_are_whole():
-    kept = params.without_secrets(given(CHART, SHOP))
+    kept = reader.without_secrets(given(CHART, SHOP))
     stored = kept["k8s_cluster_installation_param"]["applications"]
     assert stored == [CHART, SHOP]
-    assert not [name for name in params.not_kept(kept) if "applications" in name]
+    assert not [name for name in reader.not_kept(kept) if "applications" in name]
 
 
 def test_queries_of_urls_are_masked():
     file = {"url": "https://e.org/a?b=s3cret#s3cret", "sha256": DIGEST}
     chart = {"name": "other", "chart": file}
     made = parsed({**SHOP, "manifests": [file, {"path": "b.yaml"}]}, chart, CHART)
-    shown = masking.masked(made).applications
+    shown = request_input.masked(made).applications
     assert "s3cret" not in str(shown)
     assert [one.title for app in shown for one in app.files()] == [
         *("https://e.org/a?***", "b.yaml", "https://e.org/a?***", "Files/charts/wiki")
     ]
     assert made.applications[0].manifests[0].url == file["url"]
-    kept = masking.masked(parsed(CHART))
+    kept = request_input.masked(parsed(CHART))
     assert kept.applications[0].model_fields_set == (
         parsed(CHART).applications[0].model_fields_set
     )
@@ -215,35 +215,35 @@ def test_applications_against_each_other_and_the_cluster():
     simple = {**SIMPLE, "applications": [exposed]}
     simple.pop("external_lb_param", None)
     with pytest.raises(ParamError, match="expose needs a load balancer"):
-        params.parse(request(simple))
+        reader.parse(request(simple))
 
 
 @pytest.mark.parametrize("value", [7, "text", [7], {"name": "a"}, [{"config": 7}]])
 def test_other_types_are_no_crash(value):
     with pytest.raises(ParamError, match="applications"):
-        params.parse(request({**SIMPLE, "applications": value}))
+        reader.parse(request({**SIMPLE, "applications": value}))
 
 
 class TestMetadata:
     def test_they_replace_the_list(self):
-        made = params.parse(
+        made = reader.parse(
             given(SHOP), metadata={"k8s_applications": json.dumps([CHART])}
         )
         assert [one.name for one in made.applications] == ["wiki"]
-        made = params.parse(given(SHOP), metadata={"k8s_applications": "[]"})
+        made = reader.parse(given(SHOP), metadata={"k8s_applications": "[]"})
         assert made.applications == ()
 
     def test_a_later_request_cannot_change_the_list(self):
         later = {"k8s_cluster_installation_param": {"applications": [CHART]}}
         with pytest.raises(ParamError, match="k8s_applications has the new list"):
-            params.merged(given(SHOP), later)
+            reader.merged(given(SHOP), later)
 
     def test_no_secret_is_in_them(self):
         plain = [{"name": "db", "data": [{"key": "p", "value": "plain"}]}]
         metadata = {"k8s_applications": json.dumps([{**SHOP, "secrets": plain}])}
-        made = params.parse(given(SHOP), metadata=metadata)
+        made = reader.parse(given(SHOP), metadata=metadata)
         assert made.metadata_problems == (
             "k8s_applications.0.secrets.0.data.0.value: must be a reference, "
             '{"secret_ref": "<URL>"} or {"file": "<path>"}',
         )
-        assert metadata_lists.problems(metadata) == [*made.metadata_problems]
+        assert reader.problems(metadata) == [*made.metadata_problems]

@@ -11,8 +11,8 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt.kubespray import checkout, inventory
 from tacker_k8s_mgmt.model.nodes import Role, name_nodes
-from tacker_k8s_mgmt.request import params
-from tacker_k8s_mgmt.request.bastion import PASSWORD_FILE
+from tacker_k8s_mgmt.request import reader
+from tacker_k8s_mgmt.request.accounts import PASSWORD_FILE
 from tests.helpers.samples import (
     KEY,
     REMOVED,
@@ -77,8 +77,8 @@ class TestParameters:
 
     def test_what_tackers_get_view_shows_can_be_sent(self):
         body = changed({**WITH_KEY, "bastion.used_for": ["vms"]})
-        shown = params.parse({"k8sClusterInstallationParam": camelised(body)})
-        assert shown.bastion == params.parse(request(body)).bastion
+        shown = reader.parse({"k8sClusterInstallationParam": camelised(body)})
+        assert shown.bastion == reader.parse(request(body)).bastion
 
     def test_its_port_is_that_of_ssh_unless_said_otherwise(self):
         assert parsed({**BASTION, "bastion.port": REMOVED}).bastion.port == 22
@@ -214,7 +214,7 @@ class TestInventory:
 class TestLaterOperations:
     def merged(self, change, stored=None):
         body = request(changed({**BASTION, **(stored or {})}))
-        return params.merged(body, request({"bastion": change}))
+        return reader.merged(body, request({"bastion": change}))
 
     def test_may_change_the_credentials(self):
         made = self.merged({"private_key": KEY})
@@ -235,7 +235,7 @@ class TestLaterOperations:
 
     def test_may_bring_one(self):
         whole = {"ip_address": "203.0.113.9", "username": "j", "password": "p4ss"}
-        made = params.merged(request(changed({})), request({"bastion": whole}))
+        made = reader.merged(request(changed({})), request({"bastion": whole}))
         assert made.bastion.host == "203.0.113.9"
 
     @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.csar import request as requests
-from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.csar.api import V1, V2
-from tacker_k8s_mgmt.request import blanks, params
+from tacker_k8s_mgmt.request import reader, structure
+from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt.tools.csar import body as requests
+from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2
 from tests.helpers.samples import changed, parsed, problems, request
 
-WHAT = blanks.mark("what nobody knows")
+WHAT = structure.mark("what nobody knows")
 SENTENCE = "is still to be filled in: what nobody knows"
 
 
@@ -47,8 +47,8 @@ def test_blanks_are_reported_beside_other_problems():
 
 
 def test_blanks_within_a_text():
-    text = f"user: {blanks.mark('a name')}\nhash: '{blanks.mark('a hash')}'\n"
-    assert list(blanks.places({"user_data": text})) == [
+    text = f"user: {structure.mark('a name')}\nhash: '{structure.mark('a hash')}'\n"
+    assert list(structure.places({"user_data": text})) == [
         (("user_data",), "is still to be filled in: a name; a hash")
     ]
 
@@ -60,13 +60,13 @@ def test_a_text_that_only_resembles_a_mark_is_a_value():
 
 @pytest.mark.parametrize("api", [V1, V2], ids=lambda api: api.name)
 def test_blanks_outside_the_drivers_attribute(api):
-    path = sources.samples(api) / "requests" / "instantiate-simple.json"
+    path = parts.samples(api) / "requests" / "instantiate-simple.json"
     body = json.loads(path.read_text())
     clean = copy.deepcopy(body)
     body["extVirtualLinks"][0]["resourceId"] = WHAT
     body["flavourId"] = WHAT
     body["additionalParams"]["key_name"] = WHAT
-    body["additionalParams"][params.ATTRIBUTE]["vim_name"] = WHAT
+    body["additionalParams"][reader.ATTRIBUTE]["vim_name"] = WHAT
     assert sorted(requests.read(body, api).problems) == [
         f"additionalParams.key_name: {SENTENCE}",
         f"extVirtualLinks.0.resourceId: {SENTENCE}",

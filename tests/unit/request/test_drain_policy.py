@@ -3,8 +3,7 @@
 
 import pytest
 
-from tacker_k8s_mgmt.model.drain import Outcome
-from tacker_k8s_mgmt.model.pods import Budget, Pod
+from tacker_k8s_mgmt.model.pods import Budget, Outcome, Pod
 from tacker_k8s_mgmt.request.drain_policy import Attempt, DrainPolicy
 
 WEB = {"app": "web"}

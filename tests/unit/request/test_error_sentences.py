@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 from pydantic import AfterValidator, BaseModel, ValidationError
 
-from tacker_k8s_mgmt.model import networks
-from tacker_k8s_mgmt.request.key_aliases import Reading
+from tacker_k8s_mgmt.model import network_plugins
+from tacker_k8s_mgmt.request.structure import Reading
 
 SECRET = "hunter2hunter2"
 
@@ -32,7 +32,7 @@ def test_no_error_of_another_module_is_repeated(check, value):
 
 
 def test_an_error_of_the_drivers_own_says_what_is_right():
-    assert _sentence(networks.address, SECRET) == "place: must be an IP address"
+    assert _sentence(network_plugins.address, SECRET) == "place: must be an IP address"
 
 
 def _model(check):

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.request import host_keys, params
+from tacker_k8s_mgmt.request import accounts, reader
 from tests.helpers import ssh_keys
 from tests.helpers.samples import changed, parsed, problems, request
 
@@ -33,11 +33,11 @@ def told_by_openssh(public: str, tmp_path) -> str:
 @pytest.mark.parametrize("kind", sorted(PAIRS))
 def test_what_openssh_writes_and_prints_is_taken(kind, tmp_path):
     public = PAIRS[kind]
-    assert host_keys.checked(f" {public} root@host\n") == public
+    assert accounts.checked(f" {public} root@host\n") == public
     told = told_by_openssh(public, tmp_path)
-    expected = host_keys.fingerprint(public.split()[1])
+    expected = accounts.fingerprint(public.split()[1])
     assert expected in told
-    assert host_keys.checked(told) == expected
+    assert accounts.checked(told) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,21 +58,21 @@ def test_what_openssh_writes_and_prints_is_taken(kind, tmp_path):
 )
 def test_anything_else_is_refused(text):
     with pytest.raises(ValueError, match="must be one public host key"):
-        host_keys.checked(text)
+        accounts.checked(text)
 
 
 def test_a_key_is_among_those_given_by_itself_or_its_fingerprint():
     kind, key = GIVEN.split()
     other = PAIRS["rsa"]
-    assert host_keys.is_among(kind, key, [other, GIVEN])
-    assert host_keys.is_among(kind, key, [other, host_keys.fingerprint(key)])
-    assert not host_keys.is_among(kind, key, [other])
-    assert not host_keys.is_among("ssh-rsa", key, [GIVEN])
+    assert accounts.is_among(kind, key, [other, GIVEN])
+    assert accounts.is_among(kind, key, [other, accounts.fingerprint(key)])
+    assert not accounts.is_among(kind, key, [other])
+    assert not accounts.is_among("ssh-rsa", key, [GIVEN])
 
 
 def test_the_kinds_of_whole_keys_are_known():
-    fingerprint = host_keys.fingerprint(PAIRS["ed25519"].split()[1])
-    assert host_keys.kinds([fingerprint, PAIRS["rsa"]]) == {"ssh-rsa"}
+    fingerprint = accounts.fingerprint(PAIRS["ed25519"].split()[1])
+    assert accounts.kinds([fingerprint, PAIRS["rsa"]]) == {"ssh-rsa"}
 
 
 class TestParameters:
@@ -112,6 +112,6 @@ class TestParameters:
     def test_a_later_operation_may_give_others(self, place):
         outer, inner = place.split(".")
         stored = request(changed({place: PAIRS["rsa"]}))
-        made = params.merged(stored, request({outer: {inner: GIVEN}}))
+        made = reader.merged(stored, request({outer: {inner: GIVEN}}))
         account = next(a for a in made.accounts() if a.attribute == outer)
         assert account.host_keys == (GIVEN,)

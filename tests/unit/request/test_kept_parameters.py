@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import reader
 from tests.helpers.full_request import rich
 from tests.helpers.param_strategies import MANY, MARKER, bodies, outcome
 from tests.helpers.samples import KEY, camelised, changed, request
@@ -91,28 +91,28 @@ class TestKeptParameters:
         assert without(camelised(body)) == without(body)
 
     def test_nothing_is_kept_of_other_requests(self):
-        assert params.without_secrets({"other": "x"}) == {}
+        assert reader.without_secrets({"other": "x"}) == {}
 
     def test_the_request_itself_is_not_changed(self):
         body = request(whole((2, 27)))
         before = copy.deepcopy(body)
-        params.without_secrets(body)
-        params.parse(body)
-        params.merged(params.without_secrets(body), body)
+        reader.without_secrets(body)
+        reader.parse(body)
+        reader.merged(reader.without_secrets(body), body)
         assert body == before
 
     def test_it_is_json(self):
-        kept = params.without_secrets(request(whole((2, 27))))
+        kept = reader.without_secrets(request(whole((2, 27))))
         assert json.loads(json.dumps(kept)) == kept
         assert "s3" not in json.dumps(kept)
 
     def test_keeping_it_again_changes_nothing(self):
-        kept = params.without_secrets(request(whole((2, 27))))
-        assert params.without_secrets(kept) == kept
+        kept = reader.without_secrets(request(whole((2, 27))))
+        assert reader.without_secrets(kept) == kept
 
     def test_a_request_may_not_say_so_itself(self):
         body = changed({"ansible.password": NOT_KEPT})
-        (found,) = problems(params.parse, request(body))
+        (found,) = problems(reader.parse, request(body))
         assert found.startswith("ansible.password: was given as text")
 
 
@@ -120,24 +120,24 @@ class TestLaterRequests:
     @pytest.mark.parametrize("release", RELEASES)
     def test_one_that_repeats_everything_is_as_before(self, release):
         body = request(whole(release))
-        made = params.merged(params.without_secrets(body), body)
-        assert compared(made) == compared(params.parse(body))
+        made = reader.merged(reader.without_secrets(body), body)
+        assert compared(made) == compared(reader.parse(body))
         assert made.changed_logins == frozenset()
 
     @pytest.mark.parametrize("release", RELEASES)
     def test_one_that_repeats_the_secrets_alone_is_as_before(self, release):
         body = request(whole(release))
-        kept = params.without_secrets(body)
+        kept = reader.without_secrets(body)
         (attribute,) = kept
         repeated = {attribute: secrets_alone(kept[attribute], body[attribute])}
-        assert compared(params.merged(kept, repeated)) == compared(params.parse(body))
+        assert compared(reader.merged(kept, repeated)) == compared(reader.parse(body))
 
     @pytest.mark.parametrize("release", RELEASES)
     def test_every_missing_secret_is_named_with_the_ways_out(self, release):
         body = request(whole(release))
         found = problems(
-            params.merged,
-            params.without_secrets(body),
+            reader.merged,
+            reader.without_secrets(body),
             request({"drain": {"timeout": 9}}),
         )
         assert len(found) == len(set(found))
@@ -146,34 +146,34 @@ class TestLaterRequests:
         for problem in found:
             assert "repeat" in problem
             assert '{"secret_ref": "<URL>"} or {"file": "<path>"}' in problem
-        assert set(params.not_kept(params.without_secrets(body))) == expected
+        assert set(reader.not_kept(reader.without_secrets(body))) == expected
 
     def test_and_also_without_parameters_in_the_request(self):
-        kept = params.without_secrets(request(changed({})))
-        found = problems(params.merged, kept, None)
+        kept = reader.without_secrets(request(changed({})))
+        found = problems(reader.merged, kept, None)
         assert len(found) == 4
 
     @pytest.mark.parametrize("name", VALUES)
     def test_one_that_was_a_reference_needs_nothing(self, name):
         body, secret = with_secret(name, BY_URL), value_of(name)
-        kept = params.without_secrets(request(body))
+        kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
-        made = params.merged(kept, request(again), dictionary({SECRET_URL: secret}))
-        expected = params.parse(request(with_secret(name, secret)))
+        made = reader.merged(kept, request(again), dictionary({SECRET_URL: secret}))
+        expected = reader.parse(request(with_secret(name, secret)))
         assert compared(made) == compared(expected)
 
     def test_a_reference_takes_the_place_of_a_literal_secret(self):
         body = changed({})
-        kept = params.without_secrets(request(body))
+        kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
         again["worker_node"]["password"] = BY_URL
         secrets = dictionary({SECRET_URL: "new-s3cret"})
-        made = params.merged(kept, request(again), secrets)
+        made = reader.merged(kept, request(again), secrets)
         assert made.workers.password.get_secret_value() == "new-s3cret"
 
     def test_a_replaced_reference_is_not_asked_for(self):
         stored = request(changed({"worker_node.password": BY_URL}))
-        made = params.merged(
+        made = reader.merged(
             stored, request({"worker_node": {"password": "literal"}}), never
         )
         assert made.workers.password.get_secret_value() == "literal"
@@ -181,47 +181,47 @@ class TestLaterRequests:
 
     def test_a_key_takes_the_place_of_a_password_that_was_not_kept(self):
         body = changed({})
-        kept = params.without_secrets(request(body))
+        kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
         again["worker_node"] = {"private_key": "/etc/tacker/k8s-mgmt/keys/w"}
-        made = params.merged(kept, request(again))
+        made = reader.merged(kept, request(again))
         assert made.workers.password is None
 
     def test_a_list_is_repeated_whole(self):
         body = with_secret("cluster.registries.*.password", "s3cret")
-        kept = params.without_secrets(request(body))
+        kept = reader.without_secrets(request(body))
         again = secrets_alone(without(changed({})), changed({}))
-        (found,) = problems(params.merged, kept, request(again))
+        (found,) = problems(reader.merged, kept, request(again))
         assert "repeat all of cluster.registries in this request" in found
         again["cluster"] = {"registries": []}
-        assert params.merged(kept, request(again)).cluster.registries == ()
+        assert reader.merged(kept, request(again)).cluster.registries == ()
 
     def test_one_secret_of_an_unchangeable_structure_may_be_repeated(self):
         body = with_secret("cluster.openstack.password", "s3cret")
-        kept = params.without_secrets(request(body))
+        kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
         assert again["cluster"] == {"openstack": {"password": "s3cret"}}
-        assert params.merged(kept, request(again)).cluster.openstack.password
+        assert reader.merged(kept, request(again)).cluster.openstack.password
         again["cluster"]["openstack"]["region"] = "two"
-        (found,) = problems(params.merged, kept, request(again))
+        (found,) = problems(reader.merged, kept, request(again))
         assert found.startswith("cluster.openstack: cannot be changed")
 
     def test_part_of_a_nested_structure_leaves_the_rest(self):
         offline = {"files_repo": "https://u:p@files", "registry_host": "images"}
         body = changed({"cluster.offline": offline})
-        kept = params.without_secrets(request(body))
+        kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
         assert again["cluster"]["offline"] == {"files_repo": "https://u:p@files"}
-        made = params.merged(kept, request(again))
-        assert made.cluster.offline == params.parse(request(body)).cluster.offline
+        made = reader.merged(kept, request(again))
+        assert made.cluster.offline == reader.parse(request(body)).cluster.offline
 
     def test_terminate_wants_the_servers_login_only(self):
-        kept = params.without_secrets(request(changed({})))
+        kept = reader.without_secrets(request(changed({})))
         needed = ("ansible", "bastion")
-        (found,) = problems(params.merged, kept, None, needed=needed)
+        (found,) = problems(reader.merged, kept, None, needed=needed)
         assert found.startswith("ansible.password: was given as text")
         change = request({"ansible": {"password": "again"}})
-        made = params.merged(kept, change, needed=needed)
+        made = reader.merged(kept, change, needed=needed)
         assert made.server_account.password.get_secret_value() == "again"
 
 
@@ -231,26 +231,26 @@ class TestCompleted:
     @pytest.mark.parametrize("release", RELEASES)
     def test_the_request_that_they_are_of_gives_all(self, release):
         body = request(whole(release))
-        made = params.completed(params.without_secrets(body), [{}, body])
-        assert compared(made) == compared(params.parse(body))
+        made = reader.completed(reader.without_secrets(body), [{}, body])
+        assert compared(made) == compared(reader.parse(body))
 
     def test_the_latest_request_counts(self):
         body = request(changed({}))
         later = request({"worker_node": {"password": "later"}})
         latest = request({"worker_node": {"password": "latest"}})
-        kept = params.without_secrets(body)
-        made = params.completed(kept, [latest, later, body])
+        kept = reader.without_secrets(body)
+        made = reader.completed(kept, [latest, later, body])
         assert made.workers.password.get_secret_value() == "latest"
-        assert made.control_plane.password == params.parse(body).control_plane.password
+        assert made.control_plane.password == reader.parse(body).control_plane.password
 
     def test_nothing_but_secrets_is_taken_from_them(self):
         body = request(changed({"worker_node.password": BY_URL}))
         old = request(changed({"drain": {"timeout": 9}, "worker_node.username": "old"}))
         secrets = dictionary({SECRET_URL: "kept-s3cret"})
-        made = params.completed(params.without_secrets(body), [old], secrets)
+        made = reader.completed(reader.without_secrets(body), [old], secrets)
         assert made.workers.password.get_secret_value() == "kept-s3cret"
-        assert made.workers.username == params.parse(body, secrets).workers.username
-        assert made.drain == params.parse(body, secrets).drain
+        assert made.workers.username == reader.parse(body, secrets).workers.username
+        assert made.drain == reader.parse(body, secrets).drain
 
     def test_a_list_that_was_shorter_gives_what_it_has(self):
         registry = {"prefix": "r", "server": "r", "username": "u", "password": "p-s3"}
@@ -258,19 +258,19 @@ class TestCompleted:
         body["cluster"] = {"registries": [{**registry, "prefix": "q"}, registry]}
         short = changed({})
         short["cluster"] = {"registries": [registry]}
-        kept = params.without_secrets(request(body))
-        (found,) = problems(params.completed, kept, [request(short)])
+        kept = reader.without_secrets(request(body))
+        (found,) = problems(reader.completed, kept, [request(short)])
         assert "cluster.registries.1.password" in found
 
     def test_missing_values_are_named(self):
         found = problems(
-            params.completed, params.without_secrets(request(changed({}))), []
+            reader.completed, reader.without_secrets(request(changed({}))), []
         )
         assert len(found) == 4
 
     def test_of_no_cluster_there_is_nothing(self):
         with pytest.raises(ParamError):
-            params.completed({}, [])
+            reader.completed({}, [])
 
 
 def secrets_alone(kept, given):
@@ -308,7 +308,7 @@ def test_whatever_a_request_holds_no_secret_is_kept(body):
 @MANY
 @given(bodies())
 def test_whatever_it_holds_repeating_it_gives_the_same(body):
-    made, _ = outcome(params.parse, request(body))
+    made, _ = outcome(reader.parse, request(body))
     if made:
-        again = params.merged(params.without_secrets(request(body)), request(body))
+        again = reader.merged(reader.without_secrets(request(body)), request(body))
         assert compared(again) == compared(made)

@@ -3,7 +3,7 @@
 
 import pytest
 
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import reader
 from tests.helpers.samples import SIMPLE, camelised, changed, parsed, problems, request
 
 
@@ -11,7 +11,7 @@ class TestSpelling:
     def test_what_tackers_get_view_shows_can_be_sent(self):
         body = changed({"kubespray_vars": {"kube_network_plugin": "calico"}})
         shown = {"k8sClusterInstallationParam": camelised(body)}
-        assert params.parse(shown) == params.parse(request(body))
+        assert reader.parse(shown) == reader.parse(request(body))
 
     def test_names_that_the_view_changed_for_good_are_refused(self):
         body = {**SIMPLE, "kubesprayVars": {"metallbConfig": {"addressPools": {}}}}

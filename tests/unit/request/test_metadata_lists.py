@@ -6,24 +6,24 @@ import json
 import pytest
 
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import metadata_lists, params
+from tacker_k8s_mgmt.request import reader
 from tests.helpers.samples import SIMPLE, camelised, changed, request
 
 GIVEN = changed({"tenants": [{"name": "blue"}]})
 
 
 def names(metadata, given=GIVEN):
-    made = params.parse(request(given), metadata=metadata)
+    made = reader.parse(request(given), metadata=metadata)
     assert made is not None
     assert made.metadata_problems == ()
     return [tenant.name for tenant in made.tenants]
 
 
 def problems(metadata, given=GIVEN):
-    made = params.parse(request(given), metadata=metadata)
+    made = reader.parse(request(given), metadata=metadata)
     assert made is not None
     # Those of the request hold.
-    assert made.tenants == params.parse(request(given)).tenants
+    assert made.tenants == reader.parse(request(given)).tenants
     return made.metadata_problems
 
 
@@ -43,9 +43,9 @@ def test_later_requests_and_kept_parameters_have_it_too():
     metadata = {"k8s_tenants": '[{"name": "red"}]'}
     change = request({"drain": {"timeout": 60}})
     for made in (
-        params.merged(request(GIVEN), change, metadata=metadata),
-        params.merged(request(GIVEN), None, metadata=metadata),
-        params.completed(request(GIVEN), [], metadata=metadata),
+        reader.merged(request(GIVEN), change, metadata=metadata),
+        reader.merged(request(GIVEN), None, metadata=metadata),
+        reader.completed(request(GIVEN), [], metadata=metadata),
     ):
         assert [tenant.name for tenant in made.tenants] == ["red"]
 
@@ -67,7 +67,7 @@ def test_what_is_wrong_is_no_fault_of_the_parameters(value, expected):
 
 def test_wrong_parameters_are_refused_with_the_problems_of_both():
     with pytest.raises(ParamError) as caught:
-        params.parse(request(changed({"vim_name": 7})), metadata={"k8s_tenants": "["})
+        reader.parse(request(changed({"vim_name": 7})), metadata={"k8s_tenants": "["})
     assert caught.value.problems == (
         "k8s_tenants: is text, but not JSON",
         "vim_name: must be text",
@@ -76,12 +76,12 @@ def test_wrong_parameters_are_refused_with_the_problems_of_both():
 
 def test_lists_are_checked_by_themselves_too():
     wrong = [{"name": "Blue", "quota": {"pods": "x"}}, {"colour": 1}]
-    assert metadata_lists.problems({"k8s_tenants": wrong, "owner": 1}) == [
+    assert reader.problems({"k8s_tenants": wrong, "owner": 1}) == [
         "k8s_tenants.1.colour: is not a known attribute",
         "k8s_tenants.0.name: must be the name of a namespace: 1 to 48 lower-case "
         "letters, digits and '-', with a letter or digit at both ends",
         "k8s_tenants.0.quota.pods: must be a quantity such as 4, 500m or 8Gi",
         "k8s_tenants.1.name: is missing",
     ]
-    assert metadata_lists.problems({"k8s_tenants": '[{"name": "blue"}]'}) == []
-    assert metadata_lists.problems({}) == []
+    assert reader.problems({"k8s_tenants": '[{"name": "blue"}]'}) == []
+    assert reader.problems({}) == []

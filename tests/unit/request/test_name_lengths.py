@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from tacker_k8s_mgmt.lifecycle.steps import preflight, tenant_objects
-from tacker_k8s_mgmt.lifecycle.steps.application_sources import namespace_of
 from tacker_k8s_mgmt.model import applications, nodes
 from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.operations import preconditions, tenant_objects
+from tacker_k8s_mgmt.operations.application_sources import namespace_of
 from tacker_k8s_mgmt.request.applications import LONGEST_NAME
 from tests.helpers.samples import changed, parsed, problems
 
@@ -36,8 +36,8 @@ def test_a_tenants_vim_name_that_tacker_has_no_room_for_is_refused(vim, tenant):
 @pytest.mark.parametrize("vim", [None, "v" * 206, "v" * 200])
 def test_every_accepted_one_fits(vim):
     made = parsed({"vim_name": vim, "tenants": [{"name": TENANT}]})
-    assert len(preflight.vim_name(made, VNF)) <= COLUMN
-    assert len(preflight.tenant_vim_name(made, VNF, made.tenants[0])) <= COLUMN
+    assert len(preconditions.vim_name(made, VNF)) <= COLUMN
+    assert len(preconditions.tenant_vim_name(made, VNF, made.tenants[0])) <= COLUMN
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from tacker_k8s_mgmt import config
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import operator_server, params, profiles
+from tacker_k8s_mgmt.request import operator_server, profiles, reader
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tests.helpers import full_request
 from tests.helpers.requests import BASTION
@@ -51,7 +51,7 @@ def without(**changes):
 
 
 def parse(body, **more):
-    return params.parse(request(body), **{"find_server": find, **more})
+    return reader.parse(request(body), **{"find_server": find, **more})
 
 
 def problems(body, **more):
@@ -61,7 +61,7 @@ def problems(body, **more):
 
 
 def later(stored, change, find_server=find):
-    return params.merged(request(stored), request(change), find_server=find_server)
+    return reader.merged(request(stored), request(change), find_server=find_server)
 
 
 class TestServer:
@@ -96,7 +96,7 @@ class TestServer:
         assert PASSWORD in read.secrets()
         assert PASSWORD not in repr(read)
         assert PASSWORD not in repr(find())
-        kept = params.without_secrets(request(body))
+        kept = reader.without_secrets(request(body))
         assert "ansible" not in kept["k8s_cluster_installation_param"]
 
     def test_a_wrong_key_is_named_by_the_operators_option(self):

@@ -4,7 +4,7 @@
 import pytest
 
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import reader
 from tests.helpers.samples import changed, parsed, request
 
 CREDENTIAL = {
@@ -23,7 +23,7 @@ CLOUD = {"auth_url": "https://cloud:5000/v3", "region": "one"}
 
 def problems(changes) -> tuple[str, ...]:
     with pytest.raises(ParamError) as caught:
-        params.parse(request(changed(changes)))
+        reader.parse(request(changed(changes)))
     return caught.value.problems
 
 

@@ -4,7 +4,7 @@
 import pytest
 
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import reader
 from tests.helpers.samples import changed, parsed, request
 
 BRACES = "must not contain {{, {% or {#, which Ansible takes apart"
@@ -113,7 +113,7 @@ STRUCTURES = [
 
 def problems(name, value) -> tuple[str, ...]:
     with pytest.raises(ParamError) as caught:
-        params.parse(request(changed({name: value})))
+        reader.parse(request(changed({name: value})))
     return caught.value.problems
 
 

@@ -7,9 +7,9 @@ import pytest
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import key_aliases, params
-from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.topology.vm_selectors import vm_selectors
+from tacker_k8s_mgmt.request import reader, structure
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.topology.heat_stack import vm_selectors
 from tests.helpers.param_samples import MISSING, SPECIFICATION
 from tests.helpers.samples import REMOVED, changed, parsed, problems, request
 
@@ -25,7 +25,7 @@ class TestDormant:
         ],
     )
     def test_without_the_attribute_nothing_is_asked(self, additional_params):
-        assert params.parse(additional_params) is None
+        assert reader.parse(additional_params) is None
 
     @pytest.mark.parametrize("value", ["text", 5, ["list"], False])
     def test_anything_but_a_structure_is_refused(self, value):
@@ -51,7 +51,7 @@ class TestTheSpecificationsSample:
                 "transferring_inventory_path": "/opt/clusters/one",
             },
         }
-        made = params.parse(request(body))
+        made = reader.parse(request(body))
         assert str(made.pod_cidr) == "192.168.0.0/16"
         assert made.warnings == (
             "master_node.cluster_cp_name: is not used, the API's address is the load "
@@ -137,8 +137,8 @@ def test_a_request_is_left_as_it_was():
     given = request(SPECIFICATION)
     before = copy.deepcopy(given)
     with pytest.raises(ParamError):
-        params.parse(given)
-    params.parse(given := request(changed({"proxy": {"http_proxy": "http://p:1"}})))
+        reader.parse(given)
+    reader.parse(given := request(changed({"proxy": {"http_proxy": "http://p:1"}})))
     assert request(SPECIFICATION) == before
     assert given == request(changed({"proxy": {"http_proxy": "http://p:1"}}))
 
@@ -188,7 +188,7 @@ class TestSecrets:
     def test_a_refused_request_keeps_no_trace_of_them(self):
         body = changed({"vim_name": 5, "ansible.port": "ans-s3cret"})
         with pytest.raises(ParamError) as caught:
-            params.parse(request(body))
+            reader.parse(request(body))
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
         assert "s3cret" not in str(caught.value)
@@ -197,7 +197,7 @@ class TestSecrets:
 def test_every_attribute_is_described():
     def undescribed(model, place=""):
         names = {info.alias or name: info for name, info in model.model_fields.items()}
-        for name, nested in key_aliases.border_names(model).items():
+        for name, nested in structure.border_names(model).items():
             if not names[name].description:
                 yield f"{place}{name}"
             if nested:

@@ -3,7 +3,7 @@
 
 import pytest
 
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import reader
 from tests.helpers.param_samples import SHARED, WRONG
 from tests.helpers.samples import REMOVED, changed, parsed, problems, request
 
@@ -92,7 +92,7 @@ class TestAddressFamily:
         changes = {**(self.IPV6 if family == "ipv6" else {})}
         body = changed({**changes, "kubespray_vars": {name: "x"}})
         if expected is None:
-            assert params.parse(request(body))
+            assert reader.parse(request(body))
         else:
             assert problems(body) == (
                 f"kubespray_vars.{name}: cannot be set here; {expected}",

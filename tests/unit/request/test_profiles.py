@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.kubespray import variables
-from tacker_k8s_mgmt.request import key_aliases, params, profiles
-from tacker_k8s_mgmt.request.install_params import InstallParams
-from tacker_k8s_mgmt.request.profile_values import (
+from tacker_k8s_mgmt.request import profiles, reader, structure
+from tacker_k8s_mgmt.request.installation import InstallParams
+from tacker_k8s_mgmt.request.profile_document import (
     IN_PACKAGE,
     LARGEST,
-    Refused,
+    InvalidProfile,
     from_kept,
 )
 from tests.helpers.full_request import BALANCER, NODES
@@ -46,7 +46,7 @@ def source(**files):
 
 def read(changes, profile=None) -> InstallParams:
     body = changed({"profile": "edge"} | changes)
-    made = params.parse(request(body), find_profile=source(edge=profile or {}))
+    made = reader.parse(request(body), find_profile=source(edge=profile or {}))
     assert made is not None
     return made
 
@@ -172,7 +172,7 @@ class TestMerging:
                 ]
             }
         }
-        made = params.parse(
+        made = reader.parse(
             request(changed({"profile": "edge"})),
             lambda _: "pull-s3cret",
             find_profile=source(edge=profile),
@@ -350,7 +350,7 @@ class TestFiles:
             "profile: there is no profile starlingxx; the driver has starlingx",
         )
         with pytest.raises(ParamError) as caught:
-            params.parse(
+            reader.parse(
                 request(changed({"profile": "core"})), find_profile=source(edge={})
             )
         assert caught.value.problems == (
@@ -364,12 +364,12 @@ class TestFiles:
             raise AssertionError(name)
 
         with pytest.raises(ParamError) as caught:
-            params.parse(request(changed({"profile": name})), find_profile=fail)
+            reader.parse(request(changed({"profile": name})), find_profile=fail)
         (problem,) = caught.value.problems
         assert problem.startswith("profile: must be")
 
     def test_two_of_a_name_are_refused(self):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(InvalidProfile) as caught:
             source(starlingx={})("starlingx")
         assert caught.value.problems == (
             "there are several profiles starlingx: Files/profiles/starlingx.yaml of "
@@ -377,11 +377,11 @@ class TestFiles:
         )
 
     def test_every_attribute_that_a_profile_may_have_is_one(self):
-        known = key_aliases.border_names(InstallParams)
+        known = structure.border_names(InstallParams)
         for name, inner in profiles.ATTRIBUTES.items():
             assert name in known
             if inner is not None:
-                assert set(inner) <= set(key_aliases.border_names(known[name]))
+                assert set(inner) <= set(structure.border_names(known[name]))
 
 
 class TestForLife:
@@ -391,14 +391,14 @@ class TestForLife:
     STORED = request(changed({"profile": "edge", "cluster.helm": False}))
 
     def kept(self):
-        made = params.parse(self.STORED, find_profile=source(edge=self.BEFORE))
+        made = reader.parse(self.STORED, find_profile=source(edge=self.BEFORE))
         # Through Tacker's database.
         return json.loads(json.dumps(made.expansion.kept()))
 
     def later(self, change, **options):
         find = profiles.kept_or(self.kept(), profiles.lost)
         override = request(change) if change else None
-        return params.merged(self.STORED, override, find_profile=find, **options)
+        return reader.merged(self.STORED, override, find_profile=find, **options)
 
     def test_a_later_request_finds_what_is_kept(self):
         made = self.later(None)
@@ -425,43 +425,43 @@ class TestForLife:
             "for life",
         )
         with pytest.raises(ParamError):
-            params.merged(request(SIMPLE), request({"profile": "starlingx"}))
+            reader.merged(request(SIMPLE), request({"profile": "starlingx"}))
 
     def test_what_a_later_request_replaces_is_not_the_profiles_any_more(self):
         stored = request(changed({"profile": "edge"}))
         registries = {"cluster": {"registries": [{"prefix": "a"}], "offline": {}}}
         find = source(edge=registries)
         change = request({"cluster": {"registries": [{"prefix": "b"}]}})
-        made = params.merged(stored, change, find_profile=find)
+        made = reader.merged(stored, change, find_profile=find)
         assert made.expansion.places == {}
 
     def test_parameters_without_secrets_keep_the_name_only(self):
-        kept = params.without_secrets(self.STORED)["k8s_cluster_installation_param"]
+        kept = reader.without_secrets(self.STORED)["k8s_cluster_installation_param"]
         assert kept["profile"] == "edge"
         assert "container_manager" not in kept["cluster"]
 
     def test_stored_secrets_are_completed_below_it(self):
-        stored = params.without_secrets(self.STORED)
+        stored = reader.without_secrets(self.STORED)
         find = profiles.kept_or(self.kept(), profiles.lost)
-        made = params.completed(stored, [self.STORED], find_profile=find)
+        made = reader.completed(stored, [self.STORED], find_profile=find)
         assert made.cluster.container_manager == "crio"
 
     def test_without_what_is_kept_the_metadata_are_asked_for(self):
         with pytest.raises(ParamError, match="give the metadata back what they were"):
-            params.merged(self.STORED, None, find_profile=profiles.lost)
+            reader.merged(self.STORED, None, find_profile=profiles.lost)
 
     @pytest.mark.parametrize(
         "kept", ["text", {}, {"name": "edge"}, {"name": 1, "parameters": {}}, []]
     )
     def test_what_is_not_as_it_was_kept_is_refused(self, kept):
-        with pytest.raises(Refused, match="is not as this driver keeps it"):
+        with pytest.raises(InvalidProfile, match="is not as this driver keeps it"):
             from_kept(kept)
 
     def test_a_kept_one_is_checked_again(self):
         kept = {"name": "edge", "parameters": {"ansible": {"ip_address": "10.0.0.9"}}}
         find = profiles.kept_or(kept, profiles.lost)
         with pytest.raises(ParamError, match="is of one cluster"):
-            params.merged(self.STORED, None, find_profile=find)
+            reader.merged(self.STORED, None, find_profile=find)
 
 
 class TestStarlingX:

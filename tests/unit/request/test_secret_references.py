@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.request import params, secret_fields, secret_references
-from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.request.secret_references import Reference
+from tacker_k8s_mgmt.request import reader
+from tacker_k8s_mgmt.request import secrets as secret_fields
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.secrets import NotKept, Reference
 from tests.helpers.param_strategies import MANY, MARKER, bodies, outcome
 from tests.helpers.samples import KEY, REMOVED, camelised, changed, request
 from tests.helpers.secret_values import (
@@ -63,7 +64,7 @@ class TestWhereSecretsAre:
     @pytest.mark.parametrize("name", VALUES)
     def test_what_stands_for_an_unknown_secret_is_right_in_form(self, name):
         forms = {".".join(at): f for at, f in secret_fields.attributes(InstallParams)}
-        assert params.parse(request(with_secret(name, forms[name].stand_in)))
+        assert reader.parse(request(with_secret(name, forms[name].stand_in)))
 
 
 class TestReferences:
@@ -71,27 +72,27 @@ class TestReferences:
     @pytest.mark.parametrize("name", VALUES)
     def test_one_stands_for_the_secret_it_names(self, name, given):
         secret = value_of(name)
-        expected = params.parse(request(with_secret(name, secret)))
+        expected = reader.parse(request(with_secret(name, secret)))
         known = {target: secret for target in given.values()}
-        made = params.parse(request(with_secret(name, given)), dictionary(known))
+        made = reader.parse(request(with_secret(name, given)), dictionary(known))
         (use,) = made.references
         assert (use.attribute, use.reference.as_given()) == (written(name), given)
         if not (name.endswith("private_key") and "file" in given):
             assert compared(made) == expected
-            assert made.secrets() == params.parse(
+            assert made.secrets() == reader.parse(
                 request(with_secret(name, secret))
             ).secrets() or set(made.secrets()) > set(expected.secrets())
 
     @pytest.mark.parametrize("name", [n for n in VALUES if n.endswith("private_key")])
     def test_the_file_of_a_private_key_is_its_path(self, name):
-        by_path = params.parse(request(with_secret(name, BY_FILE["file"])))
-        made = params.parse(request(with_secret(name, BY_FILE)), never)
+        by_path = reader.parse(request(with_secret(name, BY_FILE["file"])))
+        made = reader.parse(request(with_secret(name, BY_FILE)), never)
         assert compared(made) == by_path
 
     @pytest.mark.parametrize("name", VALUES)
     def test_a_file_may_be_relative_to_the_operators_directory(self, name):
         body = request(with_secret(name, {"file": "site-a/./worker"}))
-        made = params.parse(body, dictionary({"site-a/worker": value_of(name)}))
+        made = reader.parse(body, dictionary({"site-a/worker": value_of(name)}))
         (use,) = made.references
         assert use.reference == Reference("file", "site-a/worker")
         if name.endswith("private_key"):
@@ -100,14 +101,14 @@ class TestReferences:
 
     @pytest.mark.parametrize("name", VALUES)
     def test_without_a_resolver_it_is_checked_and_not_followed(self, name):
-        made = params.parse(request(with_secret(name, BY_URL)))
+        made = reader.parse(request(with_secret(name, BY_URL)))
         assert [use.reference.as_given() for use in made.references] == [BY_URL]
         assert made.resolved == ()
 
     def test_names_from_tackers_output_are_understood(self):
         body = changed({"worker_node.password": BY_URL})
         secrets = dictionary({SECRET_URL: "from-barbican"})
-        made = params.parse(request(camelised(body)), secrets)
+        made = reader.parse(request(camelised(body)), secrets)
         assert made.workers.password.get_secret_value() == "from-barbican"
 
     def test_every_one_that_leads_nowhere_is_a_problem_beside_all_others(self):
@@ -119,7 +120,7 @@ class TestReferences:
                 "drain.timeout": "soon",
             }
         )
-        found = problems(params.parse, request(body), dictionary({}))
+        found = problems(reader.parse, request(body), dictionary({}))
         assert set(found) == {
             "ansible.password: leads nowhere",
             "worker_node.password: leads nowhere",
@@ -130,22 +131,22 @@ class TestReferences:
     def test_what_it_leads_to_is_checked_like_a_text_and_not_shown(self):
         secrets = dictionary({SECRET_URL: f"{MARKER}\nsecond line"})
         body = changed({"ansible.password": BY_URL})
-        (found,) = problems(params.parse, request(body), secrets)
+        (found,) = problems(reader.parse, request(body), secrets)
         assert found == "ansible.password: must not contain control characters"
 
     def test_a_secret_is_in_no_text_of_the_model(self):
         secrets = dictionary({SECRET_URL: MARKER})
-        made = params.parse(request(changed({"ansible.password": BY_URL})), secrets)
+        made = reader.parse(request(changed({"ansible.password": BY_URL})), secrets)
         assert MARKER not in f"{made!r} {made} {made.references}"
         assert MARKER in made.secrets()
 
     def test_of_structures_that_are_not_needed_none_has_to_be_there(self):
         body = changed({"ansible.password": BY_URL, "worker_node.password": BY_FILE})
         secrets = dictionary({SECRET_URL: "server's"})
-        made = params.parse(request(body), secrets, needed=("ansible",))
+        made = reader.parse(request(body), secrets, needed=("ansible",))
         assert made.server_account.password.get_secret_value() == "server's"
         found = problems(
-            params.parse, request(body), dictionary({}), needed=("ansible",)
+            reader.parse, request(body), dictionary({}), needed=("ansible",)
         )
         assert found == ("ansible.password: leads nowhere",)
 
@@ -191,19 +192,19 @@ class TestMalformedReferences:
     )
     def test_one_problem_names_attribute_and_form(self, case, name):
         value, expected = MALFORMED[case]
-        (found,) = problems(params.parse, request(with_secret(name, value)), never)
+        (found,) = problems(reader.parse, request(with_secret(name, value)), never)
         assert found.startswith(f"{written(name)}: {expected}")
         assert MARKER not in found
 
     def test_where_no_secret_is_wanted_there_is_no_reference(self):
         (found,) = problems(
-            params.parse, request(changed({"ansible.username": BY_URL})), never
+            reader.parse, request(changed({"ansible.username": BY_URL})), never
         )
         assert found == "ansible.username: must be text"
 
     def test_a_url_may_end_with_a_slash_and_have_a_prefix(self):
         url = f"https://cloud.example.org/key-manager/v1/secrets/{SECRET_ID}/"
-        made = params.parse(request(changed({"ansible.password": {"secret_ref": url}})))
+        made = reader.parse(request(changed({"ansible.password": {"secret_ref": url}})))
         assert made.references[0].reference.secret_id == SECRET_ID
 
 
@@ -219,7 +220,7 @@ class TestVariables:
             registries=[{"user": "u", "password": BY_FILE}, "plain"],
         )
         secrets = dictionary({SECRET_URL: "one-s3cret", BY_FILE["file"]: "two-s3cret"})
-        made = params.parse(given, secrets)
+        made = reader.parse(given, secrets)
         assert made.kubespray_vars == {
             "some_variable": "one-s3cret",
             "registries": [{"user": "u", "password": "two-s3cret"}, "plain"],
@@ -241,7 +242,7 @@ class TestVariables:
     )
     def test_a_file_is_one_below_the_name_of_a_secret(self, variables):
         secrets = dictionary({BY_FILE["file"]: "one-s3cret"})
-        made = params.parse(self.vars(**variables), secrets)
+        made = reader.parse(self.vars(**variables), secrets)
         assert [use.reference.target for use in made.references] == [BY_FILE["file"]]
         assert "one-s3cret" in made.secrets()
 
@@ -251,7 +252,7 @@ class TestVariables:
         own = {"file": text}
         value = {"plain": own, "nested": {"a": {"b": own}}, "listed": [own]}[shape]
         given = self.vars(audit_source=value)
-        made = params.parse(given, never)
+        made = reader.parse(given, never)
         assert made.kubespray_vars == {"audit_source": value}
         assert made.references == ()
         kept = without(changed({"kubespray_vars": made.kubespray_vars}))
@@ -259,11 +260,11 @@ class TestVariables:
 
     def test_even_then_a_login_in_it_is_not_kept(self):
         given = self.vars(audit_source={"file": f"https://u:{MARKER}@host/x"})
-        assert params.parse(given, never).references == ()
-        assert MARKER not in json.dumps(params.without_secrets(given))
+        assert reader.parse(given, never).references == ()
+        assert MARKER not in json.dumps(reader.without_secrets(given))
 
     def test_unresolved_they_stay_as_they_are(self):
-        made = params.parse(self.vars(some_variable=BY_URL))
+        made = reader.parse(self.vars(some_variable=BY_URL))
         assert made.kubespray_vars == {"some_variable": BY_URL}
 
     @pytest.mark.parametrize(
@@ -275,18 +276,18 @@ class TestVariables:
         ],
     )
     def test_other_structures_are_variables(self, variable):
-        made = params.parse(self.vars(some_download=variable), never)
+        made = reader.parse(self.vars(some_download=variable), never)
         assert made.kubespray_vars == {"some_download": variable}
 
     def test_one_that_is_written_wrongly_is_a_problem(self):
         given = self.vars(a={"secret_ref": "x"}, tokens=[{"file": "../other"}])
-        first, second = problems(params.parse, given, never)
+        first, second = problems(reader.parse, given, never)
         assert first.startswith("kubespray_vars.a: secret_ref must be the URL")
         assert second.startswith("kubespray_vars.tokens.0: file must not contain '..'")
 
     def test_no_depth_breaks_it(self):
         deep = json.loads("[" * 900 + "]" * 900)
-        (found,) = problems(params.parse, self.vars(a=deep))
+        (found,) = problems(reader.parse, self.vars(a=deep))
         assert found.endswith("is nested too deeply")
 
     @pytest.mark.parametrize(
@@ -317,15 +318,15 @@ class TestVariables:
         assert without(changed({"kubespray_vars": given}))["kubespray_vars"] == kept
 
     def test_one_that_is_not_kept_is_given_again_whole(self):
-        stored = params.without_secrets(
+        stored = reader.without_secrets(
             self.vars(auth=[{"user": "u", "password": "old"}], retry_stagger=60)
         )
         again = {"auth": [{"user": "u", "password": "new"}]}
         literal = {"kubespray_vars": again, **changed({})}
-        made = params.merged(stored, request(literal))
+        made = reader.merged(stored, request(literal))
         assert made.kubespray_vars == {**again, "retry_stagger": 60}
         del literal["kubespray_vars"]
-        (found,) = problems(params.merged, stored, request(literal))
+        (found,) = problems(reader.merged, stored, request(literal))
         assert found.startswith("kubespray_vars.auth.0.password: was given as text")
         assert "repeat all of kubespray_vars.auth in this request" in found
 
@@ -339,7 +340,7 @@ def test_malformed_or_unresolved_references_show_no_secret(body, data):
         if isinstance(body.get(structure), dict):
             body[structure][attribute] = data.draw(targets)
     secrets = dictionary({SECRET_URL: f"{MARKER}resolved"})
-    made, found = outcome(params.parse, request(body), secrets)
+    made, found = outcome(reader.parse, request(body), secrets)
     assert made or found
     assert MARKER not in f"{made!r} {made} {found}"
 
@@ -347,4 +348,4 @@ def test_malformed_or_unresolved_references_show_no_secret(body, data):
 def test_references_are_values():
     reference = Reference("file", "/a")
     assert replace(reference) == reference
-    assert hash(secret_references.NotKept()) == hash(secret_references.NotKept())
+    assert hash(NotKept()) == hash(NotKept())

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cli.masking import masked
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.kubespray import inventory, variables
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.model.redaction import Redactor
-from tacker_k8s_mgmt.request import key_aliases, params, secret_fields
-from tacker_k8s_mgmt.request.install_params import InstallParams
-from tacker_k8s_mgmt.request.key_aliases import Structure
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
+from tacker_k8s_mgmt.request import reader, secrets, structure
+from tacker_k8s_mgmt.request.installation import InstallParams
+from tacker_k8s_mgmt.request.structure import Structure
+from tacker_k8s_mgmt.text import Redactor
+from tacker_k8s_mgmt.tools.cli.request_input import masked
 from tests.helpers import operations
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.site import FakeSite
@@ -146,7 +146,7 @@ def shown(text: str) -> bool:
 
 
 def read(body: dict[str, Any]) -> InstallParams:
-    made = params.parse(request(body))
+    made = reader.parse(request(body))
     assert made is not None
     return made
 
@@ -156,7 +156,7 @@ def read(body: dict[str, Any]) -> InstallParams:
 def test_it_is_in_no_text_of_the_model_and_nothing_that_is_kept(name):
     made = read(BODIES[name])
     texts = [repr(made), str(made), repr(made.accounts()), *made.warnings]
-    texts.append(repr(params.without_secrets(request(BODIES[name]))))
+    texts.append(repr(reader.without_secrets(request(BODIES[name]))))
     assert not list(filter(shown, texts))
 
 
@@ -208,7 +208,7 @@ def places(
 ) -> list[tuple[str, ...]]:
     """Every attribute of the models, those in lists too ("*")."""
     found = []
-    for name, attribute in key_aliases.attributes(model).items():
+    for name, attribute in structure.attributes(model).items():
         here = (*place, name)
         found.append(here)
         if attribute.structure:
@@ -246,7 +246,7 @@ MISPLACED = [
 def test_no_refusal_repeats_it_wherever_it_was_misplaced(place):
     for value in MISPLACED:
         try:
-            made = params.parse(request(planted(place, value)))
+            made = reader.parse(request(planted(place, value)))
         except ParamError as error:
             said = [*error.problems, str(error)]
         else:
@@ -259,5 +259,5 @@ def test_no_refusal_repeats_it_wherever_it_was_misplaced(place):
 
 
 def test_every_secret_of_the_models_has_a_case():
-    found = {".".join(at) for at, _ in secret_fields.attributes(InstallParams)}
+    found = {".".join(at) for at, _ in secrets.attributes(InstallParams)}
     assert found - set(VALUES) == {"applications.*.secrets.*.data.*.value"}

@@ -6,9 +6,9 @@ import copy
 import pytest
 
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import key_aliases, params
-from tacker_k8s_mgmt.request.option_metadata import CHANGEABLE, Fixed, later
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request import reader, structure
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.structure import CHANGEABLE, Fixed, later
 from tests.helpers.samples import (
     KEY,
     REMOVED,
@@ -24,7 +24,7 @@ TACKERS_OWN = {"is_reverse": "False", "is_auto": "False"}
 
 
 def merged(change, stored=None) -> InstallParams:
-    made = params.merged(request(stored or SIMPLE), {**TACKERS_OWN, **request(change)})
+    made = reader.merged(request(stored or SIMPLE), {**TACKERS_OWN, **request(change)})
     assert made is not None
     # What is compared here are the parameters, not how they came about.
     return made.model_copy(update={"changed_logins": frozenset()})
@@ -39,19 +39,19 @@ def problems(change, stored=None) -> tuple[str, ...]:
 class TestWithoutOverrides:
     @pytest.mark.parametrize("override", [None, {}, TACKERS_OWN])
     def test_the_stored_parameters_hold(self, override):
-        assert params.merged(request(SIMPLE), override) == parsed()
+        assert reader.merged(request(SIMPLE), override) == parsed()
 
     @pytest.mark.parametrize("stored", [None, {}, {"lcm-operation-user-data": "x"}])
     def test_a_vnf_without_ours_is_left_alone(self, stored):
-        assert params.merged(stored, TACKERS_OWN) is None
+        assert reader.merged(stored, TACKERS_OWN) is None
 
     def test_parameters_for_a_vnf_without_ours_are_refused(self):
         with pytest.raises(ParamError, match="when the VNF was instantiated"):
-            params.merged({}, request({"drain": {"timeout": 60}}))
+            reader.merged({}, request({"drain": {"timeout": 60}}))
 
     def test_a_wrong_attribute_is_refused(self):
         with pytest.raises(ParamError, match="must be a structure"):
-            params.merged(request(SIMPLE), request("text"))
+            reader.merged(request(SIMPLE), request("text"))
 
 
 class TestMerging:
@@ -113,13 +113,13 @@ class TestMerging:
     @pytest.mark.parametrize("name", ["k8sClusterInstallationParam"])
     def test_the_attribute_itself_may_be_spelled_either_way(self, name):
         change = {"workerNode": {"password": "new-s3cret"}}
-        made = params.merged(request(SIMPLE), {name: change})
+        made = reader.merged(request(SIMPLE), {name: change})
         assert made.workers == parsed({"worker_node.password": "new-s3cret"}).workers
 
     def test_nothing_that_was_given_is_changed(self):
         stored, change = request(SIMPLE), request({"worker_node": {"password": "x"}})
         before = copy.deepcopy((stored, change))
-        params.merged(stored, change)
+        reader.merged(stored, change)
         assert (stored, change) == before
 
     @pytest.mark.parametrize("nothing", [None, "", " "])
@@ -194,7 +194,7 @@ class TestLogins:
         ],
     )
     def test_the_nodes_whose_login_changed_are_reported(self, change, expected):
-        made = params.merged(request(SIMPLE), request(change))
+        made = reader.merged(request(SIMPLE), request(change))
         assert made.changed_logins == expected
         assert parsed().changed_logins == frozenset()
 
@@ -279,7 +279,7 @@ class TestWhatStays:
         assert problems(alone(name, value)) == (expected,)
 
     def test_every_attribute_is_either_changeable_or_has_a_reason(self):
-        for outer, nested in key_aliases.border_names(InstallParams).items():
+        for outer, nested in structure.border_names(InstallParams).items():
             rule = later(InstallParams)[outer]
             if not nested or isinstance(rule, Fixed) or rule == CHANGEABLE:
                 assert rule == CHANGEABLE or outer in FIXED
@@ -352,7 +352,7 @@ class TestUpgrade:
 
     @staticmethod
     def upgraded(change, stored) -> InstallParams:
-        made = params.merged(request(stored), request(change), upgrade=True)
+        made = reader.merged(request(stored), request(change), upgrade=True)
         assert made is not None
         return made
 
@@ -387,7 +387,7 @@ class TestUpgrade:
         change = request({"kubespray_vars": {"kube_version": "1.32.8"}})
         refused = "kubespray_vars.kube_version: cannot be changed after instantiation"
         with pytest.raises(ParamError, match=refused):
-            params.merged(request(SIMPLE), change, upgrade=upgrade)
+            reader.merged(request(SIMPLE), change, upgrade=upgrade)
 
     def test_the_variable_may_not_be_emptied(self):
         stored = changed({"kubespray_vars": {"kube_version": "1.31.9"}})

@@ -3,7 +3,7 @@
 
 import pytest
 
-from tacker_k8s_mgmt.status.heal_commands import Heal, HealCommands
+from tacker_k8s_mgmt.status.facts import Heal, HealCommands
 from tests.helpers import status_spoilers
 from tests.helpers.status_scene import BALANCER, CP, W5, Scene, rows
 

@@ -3,8 +3,8 @@
 
 import pytest
 
-from tacker_k8s_mgmt.status import report
 from tacker_k8s_mgmt.status.facts import Source, Vim
+from tacker_k8s_mgmt.status.rows import sources
 from tests.helpers import status_spoilers
 from tests.helpers.status_scene import (
     BALANCER,
@@ -64,8 +64,8 @@ def test_without_a_load_balancer_there_is_no_column_and_the_vim_is_the_control_p
     assert Source.BALANCER not in found[CP].cells
     assert found[CP].cells[Source.VIM].text == "our-vim"
     others = tuple(column for column in COLUMNS if column is not Source.BALANCER)
-    assert report.sources(WITHOUT_BALANCER) == others
-    assert report.sources(PARAMS) == COLUMNS
+    assert sources(WITHOUT_BALANCER) == others
+    assert sources(PARAMS) == COLUMNS
 
 
 def test_an_empty_inventory_is_reported_for_every_vm():

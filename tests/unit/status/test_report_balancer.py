@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.status.facts import Report
-from tacker_k8s_mgmt.status.heal_commands import HealCommands
+from tacker_k8s_mgmt.status.facts import HealCommands, Report
 from tacker_k8s_mgmt.topology.heat_stack import Unfinished
 from tests.helpers import status_spoilers
 from tests.helpers.status_scene import (

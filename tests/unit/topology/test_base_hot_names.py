@@ -9,15 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.csar import api, sources, stack_simulation
 from tacker_k8s_mgmt.errors import DiscoveryError
-from tacker_k8s_mgmt.remote import vnf
-from tacker_k8s_mgmt.request.params import ATTRIBUTE, parse
-from tacker_k8s_mgmt.topology import base_hot, base_hot_names
+from tacker_k8s_mgmt.remote import site
+from tacker_k8s_mgmt.request.reader import ATTRIBUTE, parse
+from tacker_k8s_mgmt.tools.csar import parts, stack_preview, tacker_api
+from tacker_k8s_mgmt.topology import base_hot
 from tacker_k8s_mgmt.topology.heat_stack import find_machines
 from tests.helpers.heat_stacks import template
 
-SAMPLES = [(one, flavour) for one in (api.V1, api.V2) for flavour in ("simple", "ha")]
+SAMPLES = [
+    (one, flavour)
+    for one in (tacker_api.V1, tacker_api.V2)
+    for flavour in ("simple", "ha")
+]
 USER_DATA = "UserData/k8s_cluster_user_data.py"
 
 
@@ -27,8 +31,8 @@ USER_DATA = "UserData/k8s_cluster_user_data.py"
 def sample(request):
     """Files of a sample package, its flavour and the sample request."""
     target, flavour = request.param
-    files = sources.collect(flavour, source=sources.samples(target), api=target)
-    path = sources.samples(target) / "requests" / f"instantiate-{flavour}.json"
+    files = parts.collect(flavour, source=parts.samples(target), api=target)
+    path = parts.samples(target) / "requests" / f"instantiate-{flavour}.json"
     return files, flavour, json.loads(path.read_text())["additionalParams"]
 
 
@@ -53,17 +57,17 @@ def base_of(files, flavour):
 
 def test_the_samples_have_what_their_requests_name(sample):
     files, flavour, body = sample
-    found = base_hot_names.compare(base_of(files, flavour), params(body))
-    assert found == base_hot_names.Comparison(())
+    found = base_hot.compare(base_of(files, flavour), params(body))
+    assert found == base_hot.Comparison(())
 
 
 def test_the_specifications_name_stands_for_the_balancers_port(sample):
     files, flavour, body = sample
     base, name = base_of(files, flavour), "externalLB_instance"
     wanted = params(body, external_lb_param__ssh_cp_name=name)
-    assert base_hot_names.compare(base, wanted) == base_hot_names.Comparison(())
+    assert base_hot.compare(base, wanted) == base_hot.Comparison(())
     wanted = params(body, master_node__ssh_cp_name=name)
-    assert base_hot_names.compare(base, wanted).missing
+    assert base_hot.compare(base, wanted).missing
 
 
 WRONG = {
@@ -101,12 +105,12 @@ def test_a_wrong_name_is_found_as_in_the_stack(sample, attribute, words, value):
     near = [r for r in base.resources() if r.name in ports and r.stack_id in stacks]
     other = near[0].name if near else ports[0]
     wrong = params(body, **{attribute: name.get(value, other)})
-    found = base_hot_names.compare(base, wrong).missing
+    found = base_hot.compare(base, wrong).missing
     assert len(found) == 1
     words = words if value == "missing" else f"{group}."
     assert found[0].startswith(words)
     with pytest.raises(DiscoveryError) as caught:
-        find_machines("stack", stack_simulation.stack(base, {}, {}), wrong)
+        find_machines("stack", stack_preview.stack(base, {}, {}), wrong)
     assert set(found) <= set(caught.value.problems)
 
 
@@ -126,11 +130,11 @@ def test_a_wrong_name_is_found_as_in_the_stack(sample, attribute, words, value):
 def test_a_wrong_aspect_is_found(sample, changes, expected):
     files, flavour, body = sample
     base = base_of(files, flavour)
-    (found,) = base_hot_names.compare(base, params(body, **changes)).missing
+    (found,) = base_hot.compare(base, params(body, **changes)).missing
     assert found.startswith(expected)
     # The whole stack is searched for control planes without a group.
     other = params(body, master_node__aspect_id="masters")
-    assert base_hot_names.compare(base, other).missing == ()
+    assert base_hot.compare(base, other).missing == ()
 
 
 # --- what cannot be followed
@@ -152,7 +156,7 @@ OPAQUE = {
 }
 
 
-class Package(vnf.Vnf):
+class Package(site.Vnf):
     """A VNF instance with a package of these files."""
 
     def __init__(self, root, files, body, **changes):
@@ -295,6 +299,6 @@ def test_any_template_is_compared_or_refused(resources):
     }
     base, _ = base_hot.read(files, "own")
     assert base
-    path = sources.samples() / "requests" / "instantiate-simple.json"
+    path = parts.samples() / "requests" / "instantiate-simple.json"
     body = json.loads(path.read_text())["additionalParams"]
-    assert base_hot_names.compare(base, params(body))
+    assert base_hot.compare(base, params(body))

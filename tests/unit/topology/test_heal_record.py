@@ -5,8 +5,8 @@ import json
 from dataclasses import replace
 
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
-from tacker_k8s_mgmt.topology import heal_record
-from tacker_k8s_mgmt.topology.heal_record import Healing
+from tacker_k8s_mgmt.operations import records
+from tacker_k8s_mgmt.operations.records import Healing
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.membership import compare
 
@@ -41,15 +41,15 @@ def machines(*nodes: Node) -> Machines:
 class TestFile:
     def test_what_is_written_is_read(self):
         told = Healing(("worker-1",), ("worker-2",), TWO, first=True)
-        assert heal_record.parse(told.text()) == told
+        assert records.parse(told.text()) == told
 
     def test_none_is_an_empty_one(self):
-        assert heal_record.parse(None) == heal_record.parse("{}\n") == Healing()
+        assert records.parse(None) == records.parse("{}\n") == Healing()
         assert json.loads(Healing().text()) == {}
 
     def test_what_an_earlier_release_has_written(self):
         text = json.dumps({"rebuilt": ["worker-1"], "not_ready": []})
-        assert heal_record.parse(text) == Healing(("worker-1",))
+        assert records.parse(text) == Healing(("worker-1",))
 
     def test_a_control_plane_that_is_out_outlives_the_heal(self):
         ended = Healing(("worker-1",), ("worker-2",), TWO).ended()

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.model.versions import minor, numbers
-from tacker_k8s_mgmt.topology.upgrade_plan import (
+from tacker_k8s_mgmt.model.network_plugins import minor, numbers
+from tacker_k8s_mgmt.operations.upgrade_plan import (
     Record,
     State,
     applied,

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from pydantic import SecretStr
 
-from tacker_k8s_mgmt.hooks.v2 import identities
-from tacker_k8s_mgmt.hooks.v2.request import cluster_vim_id
-from tacker_k8s_mgmt.hooks.v2.vim import Connections
-from tacker_k8s_mgmt.lifecycle.ports import VimSpec
-from tacker_k8s_mgmt.model.cluster import ClusterIdentity
+from tacker_k8s_mgmt.hooks.v2 import connections
+from tacker_k8s_mgmt.hooks.v2.call import cluster_vim_id
+from tacker_k8s_mgmt.hooks.v2.connections import Connections
+from tacker_k8s_mgmt.model.vim import ClusterIdentity
+from tacker_k8s_mgmt.operations.ports import VimSpec
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 OPENSTACK = {"vimId": "openstack", "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}
@@ -117,22 +117,22 @@ def test_which_cluster_it_is_is_recorded_where_no_user_writes(tmp_path):
     state = str(tmp_path / "state")
     Connections(one, state).register(made)
     known = ClusterIdentity("https://192.0.2.9:6443", "CA", "of kube-system")
-    assert identities.read(state, VNF) == known
+    assert connections.read(state, VNF) == known
     assert {p.stat().st_mode & 0o077 for p in (tmp_path / "state").rglob("*")} == {0}
     # Registered again, elsewhere: by another conductor's hook, or after a move.
     Connections(one, state).register(spec(address="192.0.2.10"))
-    assert identities.read(state, VNF).endpoint == "https://192.0.2.10:6443"
+    assert connections.read(state, VNF).endpoint == "https://192.0.2.10:6443"
     assert Connections(one, state).remove()
-    assert identities.read(state, VNF) is None
+    assert connections.read(state, VNF) is None
     assert not Connections(one, state).remove()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"endpoint": 1}', "null"])
 def test_a_damaged_record_is_none(tmp_path, text):
-    identities.write(str(tmp_path), VNF, ClusterIdentity("a", "b", "c"))
+    connections.write(str(tmp_path), VNF, ClusterIdentity("a", "b", "c"))
     (path,) = tmp_path.rglob("*.json")
     path.write_text(text)
-    assert identities.read(str(tmp_path), VNF) is None
+    assert connections.read(str(tmp_path), VNF) is None
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tacker_k8s_mgmt.lifecycle.steps import application_sources
-from tacker_k8s_mgmt.lifecycle.steps.application_sources import Sources
-from tacker_k8s_mgmt.model import chart_archive, tree
+from tacker_k8s_mgmt.model import chart_archive, untrusted
+from tacker_k8s_mgmt.operations import application_sources
+from tacker_k8s_mgmt.operations.application_sources import Sources
 from tacker_k8s_mgmt.request.applications import Application
 
 MANIFEST = json.dumps(
@@ -52,7 +52,7 @@ def four_files(monkeypatch):
 
 @pytest.fixture
 def values_of_four(monkeypatch):
-    most = 4 * tree.size([json.loads(MANIFEST)])
+    most = 4 * untrusted.size([json.loads(MANIFEST)])
     monkeypatch.setattr(application_sources, "MOST_VALUES", most)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
-from tacker_k8s_mgmt.lifecycle.state import ClusterState
-from tacker_k8s_mgmt.lifecycle.steps import exposures, load_balancer
-from tacker_k8s_mgmt.lifecycle.terminate import refuse_exposed
 from tacker_k8s_mgmt.model.exposure import Exposure, of_service
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
+from tacker_k8s_mgmt.operations import balancing, exposures
+from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
+from tacker_k8s_mgmt.operations.state import ClusterState
+from tacker_k8s_mgmt.operations.terminate import refuse_exposed
 from tests.helpers import operations
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.site import FakeSite
@@ -179,7 +179,7 @@ def test_they_survive_a_heal_of_the_load_balancer(answers: bool) -> None:
     by_hand = ExposedService("ntp", 123, 30123, servers=(), check_port=30123)
     site.exposed = (*site.exposed, by_hand)
     state = state_of(site)
-    load_balancer.status(state)
+    balancing.status(state)
     assert site.load_balancer
     old = site.load_balancer.server_id
     if not answers:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.steps import readiness
+from tacker_k8s_mgmt.operations import readiness
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tests.helpers import operations
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.site import FakeSite

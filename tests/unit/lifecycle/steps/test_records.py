@@ -8,9 +8,9 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import (

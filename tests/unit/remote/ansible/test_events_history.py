@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tacker_k8s_mgmt.model import playbook_runs
-from tacker_k8s_mgmt.model.playbook_runs import Progress
-from tacker_k8s_mgmt.remote.ansible import run_directory
+from tacker_k8s_mgmt.model import playbooks
+from tacker_k8s_mgmt.model.playbooks import Progress
+from tacker_k8s_mgmt.remote.ansible import playbook_runner
 
-PLUGIN = Path(run_directory.__file__).parent / "run_files/k8s_mgmt_events.py"
+PLUGIN = Path(playbook_runner.__file__).parent / "run_files/k8s_mgmt_events.py"
 
 
 class Play:
@@ -104,7 +104,7 @@ class Server:
             self._plugin.now += took
         callback.v2_playbook_on_stats(stats or Stats())
         events = self._events.read_text().splitlines()
-        return playbook_runs.fold(Progress(), events)
+        return playbooks.fold(Progress(), events)
 
     def records(self):
         return [json.loads(line) for line in self.history.read_text().splitlines()]
@@ -255,5 +255,5 @@ def test_results_of_many_hosts_write_next_to_nothing(plugin, server, tmp_path):
     assert events.count('"task"') == tasks
     assert len(events.splitlines()) < 1.1 * tasks
     assert len(events) < 200 * tasks
-    end = playbook_runs.fold(Progress(), events.splitlines())
+    end = playbooks.fold(Progress(), events.splitlines())
     assert (end.tasks, end.results) == (tasks, 10 * tasks)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
-from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
+from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
+from tacker_k8s_mgmt.remote.ansible.playbook_runner import PlaybookRunner
 
 PROGRAM = os.environ.get("ANSIBLE_PLAYBOOK") or shutil.which("ansible-playbook")
 

@@ -7,13 +7,13 @@ import time
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.ansible import lock
-from tacker_k8s_mgmt.remote.ansible.lock import ClusterLock, LockedSession
+from tacker_k8s_mgmt.remote.ansible import cluster_directory
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import ClusterLock, LockedSession
 
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(lock, "_PATIENCE", 0.3)
+    monkeypatch.setattr(cluster_directory, "_PATIENCE", 0.3)
 
 
 def free_again(session, workdir):
@@ -149,7 +149,7 @@ def opened():
 
 @pytest.fixture
 def server(opened, monkeypatch):
-    monkeypatch.setattr(lock, "ClusterLock", Lock)
+    monkeypatch.setattr(cluster_directory, "ClusterLock", Lock)
 
     def connect():
         opened.append(Session())

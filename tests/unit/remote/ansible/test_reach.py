@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tacker_k8s_mgmt.remote.ansible import reach
-from tacker_k8s_mgmt.remote.ansible.reach import Target
+from tacker_k8s_mgmt.remote.ansible import server
+from tacker_k8s_mgmt.remote.ansible.server import Target
 from tests.helpers.samples import parsed
 
 SECRET = "m1rror-s3cret"
@@ -58,7 +58,7 @@ def web():
 
 class TestTargets:
     def urls(self, **values):
-        return [target.url for target in reach.targets(parsed(values))]
+        return [target.url for target in server.targets(parsed(values))]
 
     def test_none(self):
         assert self.urls() == []
@@ -78,7 +78,7 @@ class TestTargets:
                 {"prefix": "own.example.org:5000"},
             ],
         }
-        found = list(reach.targets(parsed({"cluster": cluster})))
+        found = list(server.targets(parsed({"cluster": cluster})))
         assert found == [
             Target("http://files.example.org"),
             Target("https://images.example.org/v2/", True),
@@ -115,14 +115,14 @@ class TestTargets:
             "hosts_string": "fd00::4 r.example.org other",
         }
         params = parsed({"private_registry_connection_info": [private]})
-        (target,) = reach.targets(params)
+        (target,) = server.targets(params)
         assert target == Target(
             "https://r.example.org:5000/v2/",
             True,
             verifies=False,
             known_as=(("r.example.org", "fd00::4"),),
         )
-        lines = list(reach._config(params, target))
+        lines = list(server._config(params, target))
         assert 'resolve = "r.example.org:5000:[fd00::4]"' in lines
 
 
@@ -140,7 +140,7 @@ class TestMirror:
     )
     def test_answers(self, session, web, status, is_registry, text):
         web.status = status
-        why = reach.mirror(session, parsed({}), Target(f"{web.url}/v2/", is_registry))
+        why = server.mirror(session, parsed({}), Target(f"{web.url}/v2/", is_registry))
         assert (text in why) if text else why == ""
         assert [path for path, _ in web.asked] == ["/v2/"]
 
@@ -148,7 +148,7 @@ class TestMirror:
         target = Target(f"http://{LOGIN}@{web.place}/files")
         assert SECRET not in target.shown
         web.status = 500
-        why = reach.mirror(session, parsed({}), target)
+        why = server.mirror(session, parsed({}), target)
         ((_, headers),) = web.asked
         sent = headers["Authorization"].split()[1]
         assert base64.b64decode(sent).decode() == LOGIN
@@ -159,7 +159,7 @@ class TestMirror:
         proxy = {"http_proxy": f"http://{LOGIN}@{web.place}"}
         params = parsed({"proxy": proxy})
         target = Target("http://mirror.example.org/files")
-        assert reach.mirror(session, params, target) == ""
+        assert server.mirror(session, params, target) == ""
         ((path, headers),) = web.asked
         assert path == "http://mirror.example.org/files"
         assert "Proxy-Authorization" in headers
@@ -167,40 +167,40 @@ class TestMirror:
 
     def test_around_the_proxy(self, session, web):
         proxy = {"http_proxy": "http://127.0.0.1:9", "no_proxy": "127.0.0.1"}
-        assert reach.mirror(session, parsed({"proxy": proxy}), Target(web.url)) == ""
+        assert server.mirror(session, parsed({"proxy": proxy}), Target(web.url)) == ""
 
     def test_the_servers_own_proxy_is_not_the_nodes(self, session, sshd, web):
         sshd.variables = {"http_proxy": "http://127.0.0.1:9"}
-        assert reach.mirror(session, parsed({}), Target(web.url)) == ""
+        assert server.mirror(session, parsed({}), Target(web.url)) == ""
 
     def test_nobody_listens(self, session):
-        why = reach.mirror(session, parsed({}), Target("http://127.0.0.1:9/"))
+        why = server.mirror(session, parsed({}), Target("http://127.0.0.1:9/"))
         assert "127.0.0.1 gets no answer from http://127.0.0.1:9/" in why
         assert "connect" in why
 
     def test_brackets_and_braces_are_one_url(self, session, web):
         target = Target(f"{web.url}/{{a,b}}[1-3]")
-        assert reach.mirror(session, parsed({}), target) == ""
+        assert server.mirror(session, parsed({}), target) == ""
         assert [path for path, _ in web.asked] == ["/{a,b}[1-3]"]
 
     def test_a_server_without_an_answer(self, session, monkeypatch):
-        monkeypatch.setattr(reach, "_ANSWER", 1)
+        monkeypatch.setattr(server, "_ANSWER", 1)
         with socket.create_server(("127.0.0.1", 0)) as silent:
             target = Target(f"http://127.0.0.1:{silent.getsockname()[1]}/")
-            why = reach.mirror(session, parsed({}), target)
+            why = server.mirror(session, parsed({}), target)
         assert "timed out after" in why
 
     def test_a_reason_with_a_secret(self, session, sshd, monkeypatch):
         sshd.program("curl", f"echo 'curl: (5) no proxy {SECRET}' >&2; exit 5")
         monkeypatch.setattr(session, "redact", lambda text: text.replace(SECRET, "***"))
-        why = reach.mirror(session, parsed({}), Target("http://127.0.0.1:9"))
+        why = server.mirror(session, parsed({}), Target("http://127.0.0.1:9"))
         assert "no proxy ***. Correct" in why
 
     @pytest.mark.parametrize(
         "url", ["http://[::1", "http://h:port/", 'http://h/\nurl = "http://i/"', "//[/"]
     )
     def test_what_is_no_url_is_a_problem(self, session, sshd, url):
-        why = reach.mirror(session, parsed({}), Target(url))
+        why = server.mirror(session, parsed({}), Target(url))
         assert why.startswith("it must be a URL")
         assert "curl" not in " ".join(sshd.commands)
 
@@ -210,18 +210,18 @@ class TestMirror:
     def test_no_file_of_the_server_is_read_and_no_other_protocol_spoken(
         self, session, url
     ):
-        why = reach.mirror(session, parsed({}), Target(url))
+        why = server.mirror(session, parsed({}), Target(url))
         assert "not supported or disabled" in why
 
     def test_without_curl(self, session, sshd):
         sshd.program("curl", "exit 127\n")
-        assert reach.mirror(session, parsed({}), Target("http://127.0.0.1:9")) is None
+        assert server.mirror(session, parsed({}), Target("http://127.0.0.1:9")) is None
 
     def test_quotes_in_a_password(self, session, web):
         password = 'a"b\\c'
         quoted = "a%22b%5Cc"
         target = Target(f"http://bob:{quoted}@{web.place}/")
-        assert reach.mirror(session, parsed({}), target) == ""
+        assert server.mirror(session, parsed({}), target) == ""
         ((_, headers),) = web.asked
         sent = base64.b64decode(headers["Authorization"].split()[1]).decode()
         assert sent == f"bob:{password}"
@@ -234,22 +234,22 @@ class TestGateway:
         sshd.program("ping", "exit 0\n")
 
     def test_reached(self, session):
-        assert reach.gateway(session, "192.0.2.1") == ("", "")
+        assert server.gateway(session, "192.0.2.1") == ("", "")
 
     def test_no_route(self, session):
-        why, remark = reach.gateway(session, "198.51.100.1")
+        why, remark = server.gateway(session, "198.51.100.1")
         assert "127.0.0.1 has no route to 198.51.100.1: add one" in why
         assert remark == ""
 
     def test_no_answer_is_a_remark(self, session, sshd):
         sshd.program("ping", "exit 1\n")
-        why, remark = reach.gateway(session, "192.0.2.1")
+        why, remark = server.gateway(session, "192.0.2.1")
         assert why == ""
         assert "192.0.2.1 does not answer 127.0.0.1's ping" in remark
 
     @pytest.mark.parametrize("absent", ["ip", "ping"])
     def test_without_a_program(self, session, sshd, absent):
         sshd.program(absent, "exit 127\n")
-        why, remark = reach.gateway(session, "192.0.2.1")
+        why, remark = server.gateway(session, "192.0.2.1")
         assert why == ""
         assert ("no program ip" in remark) == (absent == "ip")

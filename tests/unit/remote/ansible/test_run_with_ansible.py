@@ -15,9 +15,9 @@ import pytest
 from lab import releases
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory, runs
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
-from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
-from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
+from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import WorkDir
+from tacker_k8s_mgmt.remote.ansible.playbook_runner import PlaybookRunner
 from tests.helpers.full_request import NODES, rich
 from tests.helpers.samples import parsed
 

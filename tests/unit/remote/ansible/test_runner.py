@@ -20,15 +20,15 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import playbook_runs
-from tacker_k8s_mgmt.model.playbook_runs import (
+from tacker_k8s_mgmt.model import playbooks
+from tacker_k8s_mgmt.model.playbooks import (
     DEFAULT_FORKS,
     Forks,
     PlaybookRequest,
     RunRecord,
 )
-from tacker_k8s_mgmt.remote.ansible import run_directory
-from tacker_k8s_mgmt.remote.ansible import runner as ansible_runner
+from tacker_k8s_mgmt.remote.ansible import playbook_runner
+from tacker_k8s_mgmt.remote.ansible import playbook_runner as ansible_runner
 from tests.helpers import ssh_keys
 from tests.helpers.sshd import PASSWORD
 
@@ -341,7 +341,7 @@ class TestConnections:
         assert not is_alive(self.master(site))
 
     def test_they_end_with_a_run_that_is_ended(self, site, monkeypatch):
-        monkeypatch.setattr(run_directory, "_STOP_GRACE", 1)
+        monkeypatch.setattr(playbook_runner, "_STOP_GRACE", 1)
         site.playbook(f"{self.connect} wait_for never")
         join = site.background()
         wait_until(lambda: (site.sshd.home / "master").exists())
@@ -566,16 +566,16 @@ def test_more_failures_than_can_be_read_are_counted(site):
 
 
 def test_many_events_are_read_in_bounded_parts(site, monkeypatch):
-    monkeypatch.setattr(run_directory, "_CHUNK", 10_000)
+    monkeypatch.setattr(playbook_runner, "_CHUNK", 10_000)
     seen, sizes = [], []
-    real = run_directory.RunDirectories.look
+    real = playbook_runner.RunDirectories.look
 
     def look(*args, **kwargs):
         view = real(*args, **kwargs)
         sizes.append(view.consumed)
         return view
 
-    monkeypatch.setattr(run_directory.RunDirectories, "look", look)
+    monkeypatch.setattr(playbook_runner.RunDirectories, "look", look)
     event = json.dumps({"event": "task", "name": "kubernetes/node : Copy", "time": 5})
     many = f"yes {shlex.quote(event)} | head -n 2000"
     site.playbook(f'{PLAY}{many} >>"$K8S_MGMT_EVENTS"')
@@ -699,7 +699,7 @@ def test_starting_twice_at_once_gives_one_run(site):
 
 
 def test_session_that_drops_while_starting_starts_no_second_run(site, monkeypatch):
-    real = run_directory.RunDirectories.start
+    real = playbook_runner.RunDirectories.start
     calls = []
 
     def broken(self, session, request, view):
@@ -709,7 +709,7 @@ def test_session_that_drops_while_starting_starts_no_second_run(site, monkeypatc
             raise errors.ConnectionLost(host="b", command="start", reason="cut")
         return run
 
-    monkeypatch.setattr(run_directory.RunDirectories, "start", broken)
+    monkeypatch.setattr(playbook_runner.RunDirectories, "start", broken)
     site.playbook("sleep 0.5")
     assert site.run().run == calls[0]
     assert site.starts() == 1
@@ -764,7 +764,7 @@ echo $$ $! >"$HOME/pids"
     ids=["idle", "total"],
 )
 def test_limit_ends_every_process_of_the_run(site, limits, script, reason, monkeypatch):
-    monkeypatch.setattr(run_directory, "_STOP_GRACE", 1)
+    monkeypatch.setattr(playbook_runner, "_STOP_GRACE", 1)
     site.playbook(PLAY + BUSY_FAMILY + script)
     with pytest.raises(errors.PlaybookTimeout) as caught:
         site.run(**limits)
@@ -855,7 +855,7 @@ class TestClock:
         assert not site.runner().last().live
 
     def test_it_is_ended_with_its_grace(self, site, step, monkeypatch):
-        monkeypatch.setattr(run_directory, "_STOP_GRACE", 30)
+        monkeypatch.setattr(playbook_runner, "_STOP_GRACE", 30)
         site.playbook("trap 'sleep 1; exit 3' TERM\nwait_for never")
         join = site.background(total=600, idle=300)
         site.wait_for_start()
@@ -869,7 +869,7 @@ class TestClock:
             '{"event": "task", "name": "t", "time": 9000, "up": 10}',
             '{"event": "recap", "time": 1000, "up": 15, "hosts": {}}',
         ]
-        (slowest,) = playbook_runs.fold(playbook_runs.Progress(), lines).slowest
+        (slowest,) = playbooks.fold(playbooks.Progress(), lines).slowest
         assert slowest.seconds == 5
 
 
@@ -958,7 +958,7 @@ class TestDeletedLock:
 
     def test_no_second_one_starts_that_was_decided_on_before(self, site, join):
         """The scripts themselves refuse it, whatever their caller has seen."""
-        dirs = run_directory.RunDirectories(str(site.workdir), str(site.root))
+        dirs = playbook_runner.RunDirectories(str(site.workdir), str(site.root))
         session = site.log_in()
         view = dirs.look(session)
         unseen = dataclasses.replace(view, latest="")

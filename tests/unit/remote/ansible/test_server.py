@@ -15,7 +15,7 @@ def test_survey_finds_ansible_whatever_the_logins_locale(session, sshd, tmp_path
         "*) echo 'ERROR: Ansible requires the locale encoding to be UTF-8' >&2; exit 1;"
         " esac\n",
     )
-    found = server.survey(session, str(tmp_path), None)
+    found = server.survey_server(session, str(tmp_path), None)
     assert found.ansible_version == "2.18.3"
     assert found.checkout.version == ""
 
@@ -45,7 +45,7 @@ def test_survey_asks_the_python_that_has_ansible(
     )
     for file in (python, program):
         file.chmod(0o755)
-    asked = server.survey(session, str(tmp_path), str(tmp_path))
+    asked = server.survey_server(session, str(tmp_path), str(tmp_path))
     assert asked.ansible_version == found
 
 
@@ -78,7 +78,7 @@ def test_survey_says_what_is_missing_beside_ansible(session, tmp_path, venv):
     root.mkdir()
 
     def missing():
-        return server.survey(session, str(root), str(venv)).missing
+        return server.survey_server(session, str(root), str(venv)).missing
 
     assert missing() == {
         *("netaddr", "ansible.utils", "ansible.posix", "community.general")
@@ -113,6 +113,6 @@ def test_survey_finds_what_the_checkout_can_install(session, tmp_path):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    offer = server.survey(session, str(tmp_path), None).checkout.offer
+    offer = server.survey_server(session, str(tmp_path), None).checkout.offer
     assert offer.kube_versions == ("1.31.9",)
     assert offer.network_plugins == {"calico", "weave"}

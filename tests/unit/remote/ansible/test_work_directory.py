@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.ansible.lock import ClusterLock
-from tacker_k8s_mgmt.remote.ansible.work_directory import MARKER, WorkDir
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import (
+    MARKER,
+    ClusterLock,
+    WorkDir,
+)
 
 
 @pytest.fixture

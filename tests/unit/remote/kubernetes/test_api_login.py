@@ -13,7 +13,7 @@ from contextlib import suppress
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.cluster import ClusterIdentity
+from tacker_k8s_mgmt.model.vim import ClusterIdentity
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tests.helpers.kubeapi import (
     ADMIN_TOKEN,

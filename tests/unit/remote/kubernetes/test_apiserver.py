@@ -10,7 +10,7 @@ from lab.kubeapi.etcd.wire import Files
 from lab.kubeapi.listening import Listener, Replication
 from lab.kubeapi.server import start, stop
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import SUDO, needs_kubectl
 

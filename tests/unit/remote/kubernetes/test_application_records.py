@@ -8,7 +8,7 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import applications, json_text
+from tacker_k8s_mgmt.model import applications, untrusted
 from tacker_k8s_mgmt.model.applications import Record
 from tacker_k8s_mgmt.remote.kubernetes.application_records import ApplicationRecords
 
@@ -53,7 +53,7 @@ def test_all_together_unpack_to_no_more_than_the_limit(monkeypatch):
 
 
 def test_all_together_have_no_more_values_than_the_limit(monkeypatch):
-    monkeypatch.setattr(json_text, "MOST_VALUES", 250)
+    monkeypatch.setattr(untrusted, "MOST_JSON_VALUES", 250)
     leaving = [{} for _ in range(40)]
     records = {name: packed(name, leaving=leaving) for name in "abc"}
     assert len(read({name: records[name] for name in "ab"})) == 2

@@ -7,10 +7,9 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.steps.readiness import not_ready
-from tacker_k8s_mgmt.model.cluster import NodeObject
-from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
-from tacker_k8s_mgmt.remote.kubernetes.service_account import ACCOUNT
+from tacker_k8s_mgmt.model.vim import NodeObject
+from tacker_k8s_mgmt.operations.readiness import not_ready
+from tacker_k8s_mgmt.remote.kubernetes.api import ACCOUNT, KubeControl
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import SUDO, needs_kubectl, pod
 

@@ -15,7 +15,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.kubernetes import downloads
 from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.request.applications import SourceFile
-from tacker_k8s_mgmt.request.models import Proxy
+from tacker_k8s_mgmt.request.installation import Proxy
 from tests.helpers import web_server
 from tests.helpers.web_server import CHART
 

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
-from tacker_k8s_mgmt.remote.kubernetes.drain import drain as run_drain
+from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.draining import drain as run_drain
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tests.helpers import kubeapi as bed

@@ -6,10 +6,10 @@ import logging
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.manifest_objects import OWNER, title
-from tacker_k8s_mgmt.remote.kubernetes import manifests
+from tacker_k8s_mgmt.model.manifests import OWNER, title
+from tacker_k8s_mgmt.remote.kubernetes import owned_objects
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import MANAGED_BY, Manifests
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import MANAGED_BY, Manifests
 from tests.helpers.kubeapi import wait_for
 from tests.helpers.kubectl_server import needs_kubectl
 
@@ -136,7 +136,7 @@ class TestCheck:
     @pytest.mark.parametrize("other", ["tenant.a", ""])
     def test_objects_of_another_owner(self, objects, site, other):
         site.kube.apply(
-            manifests.owned_by(other, configmap(namespace="default"))
+            owned_objects.owned_by(other, configmap(namespace="default"))
             if other
             else configmap(namespace="default")
         )

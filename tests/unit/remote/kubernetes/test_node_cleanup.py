@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import needs_kubectl, pod, with_metadata
 

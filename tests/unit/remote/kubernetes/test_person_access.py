@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cli import kubeconfig
-from tacker_k8s_mgmt.cli.common import NotDone
-from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.tools.cli.base import NotDone
+from tacker_k8s_mgmt.tools.cli.commands.cluster import kubeconfig_text, verify
 from tests.helpers.kubectl_server import needs_kubectl
 
 pytestmark = needs_kubectl
@@ -93,7 +93,7 @@ def test_kubectl_takes_the_file_and_may_do_what_the_role_does(
 ):
     access = cluster.person_access("alice", role, 600)
     config = tmp_path / "config"
-    config.write_text(kubeconfig.text("my-cluster", "alice", site.kube.url, access))
+    config.write_text(kubeconfig_text("my-cluster", "alice", site.kube.url, access))
     options = ("--kubeconfig", str(config), "get", "nodes")
     done = site.kube.kubectl(*options, token="", check=False)
     assert (done.returncode == 0, "m1" in done.stdout) == (allowed, allowed)
@@ -103,7 +103,7 @@ def test_kubectl_takes_the_file_and_may_do_what_the_role_does(
 class TestVerification:
     def test_what_the_cluster_takes(self, cluster, site):
         access = cluster.person_access("alice", "view", 600)
-        kubeconfig.verify(site.kube.url, access)
+        verify(site.kube.url, access)
 
     def test_a_token_that_it_does_not_take(self, cluster, site):
         access = cluster.person_access("alice", "view", 600)
@@ -111,7 +111,7 @@ class TestVerification:
             *("delete", "serviceaccount", "alice.view"), "-n", "tacker-k8s-mgmt-users"
         )
         with pytest.raises(NotDone, match="does not take the new token: status 401"):
-            kubeconfig.verify(site.kube.url, access)
+            verify(site.kube.url, access)
 
     def test_another_name_than_that_of_the_certificate(
         self, cluster, site, monkeypatch
@@ -119,7 +119,7 @@ class TestVerification:
         access = cluster.person_access("alice", "view", 600)
         url = site.kube.url.replace("127.0.0.1", "127.0.0.2")
         with pytest.raises(NotDone, match="cannot be used: "):
-            kubeconfig.verify(url, access)
+            verify(url, access)
 
     def test_another_authority(self, cluster, site):
         access = cluster.person_access("alice", "view", 600)
@@ -129,4 +129,4 @@ class TestVerification:
             access.account, access.token, access.expires, ca_certificate=pem
         )
         with pytest.raises(NotDone, match="CERTIFICATE_VERIFY_FAILED"):
-            kubeconfig.verify(site.kube.url, changed)
+            verify(site.kube.url, changed)

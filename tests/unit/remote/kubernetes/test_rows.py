@@ -17,10 +17,10 @@ import pytest
 
 import tacker_k8s_mgmt
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubernetes import node_cleanup, pod_network, workloads
-from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes import draining, pod_network, workloads
+from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.remote.ssh import channel
 from tests.helpers.hostile import places
 from tests.helpers.kubeapi import KUBECTL
@@ -215,7 +215,7 @@ READ = {
     "nodes": lambda api: [one.name for one in KubeControl(api).nodes()],
     "marks": lambda api: [one.name for one in KubeControl(api).marks()],
     "images": lambda api: list(network(api)._images(["m1", "w1"])),
-    "what is left": lambda api: node_cleanup._remaining(client(api), ["m1", "w1"])[0],
+    "what is left": lambda api: draining._remaining(client(api), ["m1", "w1"])[0],
 }
 
 
@@ -248,7 +248,7 @@ def test_no_text_of_a_kubelet_says_anything_about_another_node(api):
     images = network(api)._images(names)
     assert list(images) == names
     assert set(images.values()) == {f"{REPOSITORY}:3.10.1"}
-    assert node_cleanup._remaining(client(api), [*names, "w1"])[0] == names
+    assert draining._remaining(client(api), [*names, "w1"])[0] == names
 
 
 @needs_kubectl
@@ -290,7 +290,7 @@ def test_a_thousand_nodes_and_full_nodes_stay_below_the_limit_of_a_session(api):
     assert [one.name for one in control.nodes()] == sorted(names)
     assert len(control.marks()) == 1_000
     assert len(network(api)._images(names)) == 1_000
-    found = node_cleanup.pods_on(client(api), "w1")
+    found = draining.pods_on(client(api), "w1")
     assert len(found) == 250
     assert {(one.ready, one.local_storage, one.phase) for one in found} == {
         (True, True, "Running")

@@ -8,7 +8,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.services import PUBLISHED_ANNOTATION, ServicePort
-from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
 from tests.helpers import kubectl_server
 from tests.helpers.cnf import CNF, written
 from tests.helpers.kubeapi import QUICK

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from tacker_k8s_mgmt.lifecycle.steps import tenant_objects, tenants
-from tacker_k8s_mgmt.model import manifest_objects
+from tacker_k8s_mgmt.model import manifests
+from tacker_k8s_mgmt.operations import tenant_objects, tenants
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.request.tenants import Tenant
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import needs_kubectl
@@ -178,7 +178,7 @@ def test_what_is_done_with_the_token_is_done_or_refused(site, token):
 def content(objects):
     """What is in the namespace of a tenant besides what the driver made for it."""
     own = objects.owned(tenant_objects.owner("blue")).objects
-    return list(manifest_objects.without(objects.content("blue").objects, own))
+    return list(manifests.without(objects.content("blue").objects, own))
 
 
 def test_the_content_of_a_namespace(objects, site, token):

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.ssh import bastion as ssh_bastion
-from tacker_k8s_mgmt.remote.ssh import bastion_errors, login, session
-from tacker_k8s_mgmt.remote.ssh.bastion import Jump
+from tacker_k8s_mgmt.remote.ssh import login, session
+from tacker_k8s_mgmt.remote.ssh import routes as ssh_bastion
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
+from tacker_k8s_mgmt.remote.ssh.routes import Jump
 from tests.helpers.sshd import PASSWORD, Sshd
 
 BASTION_PASSWORD = "wr0ng b4stion"
@@ -106,7 +106,7 @@ class TestHostsBehind:
         endpoint = replace(sshd.endpoint(), host="127.0.0.1", port=1, via=way)
         with pytest.raises(errors.ConnectError, match="the bastion 127") as caught:
             log_in(endpoint=endpoint, deadline=0.5)
-        assert not isinstance(caught.value, bastion_errors.BastionError)
+        assert not isinstance(caught.value, errors.BastionError)
         assert "ansible@127.0.0.1:1 within" in str(caught.value)
 
     def test_silence_of_one_is_not_taken_for_that_of_the_bastion(
@@ -116,7 +116,7 @@ class TestHostsBehind:
         bastion.holds_tunnels = 1.5
         with pytest.raises(errors.ConnectError) as caught:
             log_in(endpoint=beyond, deadline=1, connect_timeout=1)
-        assert not isinstance(caught.value, bastion_errors.BastionError)
+        assert not isinstance(caught.value, errors.BastionError)
         assert "no answer within 1 s" in str(caught.value)
         assert way.session().alive
 
@@ -124,7 +124,7 @@ class TestHostsBehind:
         endpoint = replace(beyond, password=sshd.endpoint("wr0ng").password)
         with pytest.raises(errors.AuthError, match=r"^node\.internal:") as caught:
             log_in(endpoint=endpoint)
-        assert not isinstance(caught.value, bastion_errors.BastionError)
+        assert not isinstance(caught.value, errors.BastionError)
 
 
 class TestBastionThatDoesNotServe:
@@ -133,7 +133,7 @@ class TestBastionThatDoesNotServe:
     ):
         way.endpoint = bastion.endpoint(BASTION_PASSWORD)
         for _ in range(3):
-            with pytest.raises(bastion_errors.BastionRefused) as caught:
+            with pytest.raises(errors.BastionRefused) as caught:
                 log_in(endpoint=beyond, deadline=30)
         assert f"The bastion 127.0.0.1:{bastion.port} refused" in str(caught.value)
         assert "structure `bastion`" in str(caught.value)
@@ -146,7 +146,7 @@ class TestBastionThatDoesNotServe:
     ):
         monkeypatch.setattr(ssh_bastion, "FAILURE_HOLDS", 0)
         good, way.endpoint = way.endpoint, bastion.endpoint(BASTION_PASSWORD)
-        with pytest.raises(bastion_errors.BastionRefused):
+        with pytest.raises(errors.BastionRefused):
             log_in(endpoint=beyond)
         way.endpoint = good
         assert log_in(endpoint=beyond).run(["true"], timeout=60).rc == 0
@@ -154,7 +154,7 @@ class TestBastionThatDoesNotServe:
     def test_one_that_is_gone_is_named(self, beyond, log_in, bastion, way):
         bastion.close()
         way.patience = 0.5
-        with pytest.raises(bastion_errors.BastionUnreachable) as caught:
+        with pytest.raises(errors.BastionUnreachable) as caught:
             log_in(endpoint=beyond, deadline=30)
         assert f"the bastion ansible@127.0.0.1:{bastion.port}" in str(caught.value)
 
@@ -164,7 +164,7 @@ class TestBastionThatDoesNotServe:
         log_in(endpoint=beyond)
         bastion.close()
         way.patience = 0.5
-        with pytest.raises(bastion_errors.BastionUnreachable):
+        with pytest.raises(errors.BastionUnreachable):
             log_in(endpoint=beyond, deadline=30)
 
     def test_one_that_breaks_again_and_again_is_not_taken_for_the_host(
@@ -176,7 +176,7 @@ class TestBastionThatDoesNotServe:
 
         real = session.Session.tunnel
         monkeypatch.setattr(session.Session, "tunnel", breaks)
-        with pytest.raises(bastion_errors.BastionLost, match="to the bastion 127"):
+        with pytest.raises(errors.BastionLost, match="to the bastion 127"):
             log_in(endpoint=beyond, deadline=30)
         assert len(way.tries) == 2
 
@@ -185,7 +185,7 @@ class TestBastionThatDoesNotServe:
         way.patience = 0.5
 
         def fails(_):
-            with pytest.raises(bastion_errors.BastionUnreachable):
+            with pytest.raises(errors.BastionUnreachable):
                 log_in(endpoint=beyond)
 
         with ThreadPoolExecutor(6) as pool:
@@ -198,7 +198,7 @@ class TestBastionThatDoesNotServe:
         way.log_in = lambda: login.connect(
             way.endpoint, host_keys=keys, redact=str, deadline=60
         )
-        with pytest.raises(bastion_errors.BastionKeyError, match="/state/known_hosts"):
+        with pytest.raises(errors.BastionKeyError, match="/state/known_hosts"):
             log_in(endpoint=beyond)
         assert bastion.tried == []
 
@@ -206,7 +206,7 @@ class TestBastionThatDoesNotServe:
         self, beyond, log_in, bastion
     ):
         bastion.forwards = False
-        with pytest.raises(bastion_errors.BastionForbids) as caught:
+        with pytest.raises(errors.BastionForbids) as caught:
             log_in(endpoint=beyond, deadline=30)
         assert "does not pass a connection on to node.internal" in str(caught.value)
         assert "AllowTcpForwarding" in str(caught.value)
@@ -220,7 +220,7 @@ class TestBastionThatDoesNotServe:
         bastion.holds_tunnels = 30
         bastion.stop_listening()
         way.patience = 0.5
-        with pytest.raises(bastion_errors.BastionUnreachable):
+        with pytest.raises(errors.BastionUnreachable):
             log_in(endpoint=beyond, deadline=30, connect_timeout=0.5)
 
 

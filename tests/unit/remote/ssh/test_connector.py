@@ -14,23 +14,17 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
-from tacker_k8s_mgmt.remote.ansible import preflight
-from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
-from tacker_k8s_mgmt.remote.backoff import Backoff
-from tacker_k8s_mgmt.remote.ssh import (
-    bastion_errors,
-    known_hosts,
-    login,
-    login_errors,
-)
-from tacker_k8s_mgmt.remote.ssh.connector import Ways
-from tacker_k8s_mgmt.remote.ssh.key_file import KeyFile
-from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
-from tacker_k8s_mgmt.remote.ssh.logins import Logins
+from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
+from tacker_k8s_mgmt.remote.ansible import server as preflight
+from tacker_k8s_mgmt.remote.ansible.playbook_runner import PlaybookRunner
+from tacker_k8s_mgmt.remote.ssh import known_hosts, login
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, KeyFile
+from tacker_k8s_mgmt.remote.ssh.login import Logins
+from tacker_k8s_mgmt.remote.ssh.routes import Ways
 from tacker_k8s_mgmt.remote.ssh.session import Session
-from tacker_k8s_mgmt.request import host_keys
-from tacker_k8s_mgmt.request.bastion import PASSWORD_FILE
+from tacker_k8s_mgmt.remote.timing import Backoff
+from tacker_k8s_mgmt.request import accounts
+from tacker_k8s_mgmt.request.accounts import PASSWORD_FILE
 from tests.helpers import ssh_keys
 from tests.helpers.samples import REMOVED, parsed
 from tests.helpers.sshd import PASSWORD, USER, Sshd
@@ -208,9 +202,7 @@ class TestHostKeys:
         made = site(through(bastion, password=ON_BASTION))
         line = f"[127.0.0.1]:{bastion.port} ecdsa-sha2-nistp256 b3RoZXI=\n"
         made.store.add(HostKeys(line))
-        with pytest.raises(
-            bastion_errors.BastionKeyError, match="is not the one that was"
-        ):
+        with pytest.raises(errors.BastionKeyError, match="is not the one that was"):
             made.ways.server()
         assert bastion.tried == []
 
@@ -244,7 +236,7 @@ class TestHostKeys:
         )
         made.store.add(HostKeys(f"@revoked * {shown}\n"))
         with pytest.raises(
-            (login_errors.RevokedKeyError, bastion_errors.BastionKeyError),
+            (errors.RevokedKeyError, errors.BastionKeyError),
             match="is revoked",
         ):
             made.ways.server()
@@ -283,7 +275,7 @@ class TestHostKeys:
         with pytest.raises(errors.HostKeyError, match="none of those that") as caught:
             site(changes).ways.server()
         assert host.tried == []
-        assert host_keys.fingerprint(host.key.get_base64()) in str(caught.value)
+        assert accounts.fingerprint(host.key.get_base64()) in str(caught.value)
 
 
 class TestFinding:

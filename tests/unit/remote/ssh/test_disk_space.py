@@ -5,12 +5,11 @@ import os
 
 import pytest
 
-from tacker_k8s_mgmt.remote.ssh import disk_space
-from tacker_k8s_mgmt.remote.ssh.disk_space import Space
+from tacker_k8s_mgmt.remote.ssh.session import Space, free
 
 
 def test_a_path_that_is_not_there_has_the_space_of_what_is_above(session, tmp_path):
-    found = disk_space.free(session, f"{tmp_path}/not/there yet")
+    found = free(session, f"{tmp_path}/not/there yet")
     there = os.statvfs(tmp_path)
     assert found is not None
     total = there.f_blocks * there.f_frsize // 2**20
@@ -31,12 +30,12 @@ def test_a_path_that_is_not_there_has_the_space_of_what_is_above(session, tmp_pa
 )
 def test_disk_space_is_read_from_df(session, sshd, tmp_path, told, found):
     sshd.program("df", f"echo Avail; echo '{told}'")
-    assert disk_space.free(session, str(tmp_path)) == found
+    assert free(session, str(tmp_path)) == found
 
 
 def test_without_df_options_disk_space_is_unknown(session, sshd, tmp_path):
     sshd.program("df", "echo 'unrecognized option' >&2; exit 1")
-    assert disk_space.free(session, str(tmp_path)) is None
+    assert free(session, str(tmp_path)) is None
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import time
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.ansible.run_directory import RunDirectories
-from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
+from tacker_k8s_mgmt.remote.ansible.playbook_runner import RunDirectories
+from tacker_k8s_mgmt.remote.ssh.session import Endpoint
 from tests.helpers.hostile import ESCAPES, STEERING
 
 VERSION = b"SSH-2.0-OpenSSH_9.2\r\n"

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.ssh import key_file as key_files
+from tacker_k8s_mgmt.remote.ssh import known_hosts as key_files
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 
 HOST = "ansible-server"

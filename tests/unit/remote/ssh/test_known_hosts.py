@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.ssh import known_hosts, login_errors
+from tacker_k8s_mgmt.remote.ssh import known_hosts
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tests.helpers import ssh_keys
 
@@ -227,10 +227,10 @@ NO_NAMES = (
 @pytest.mark.parametrize("port", [22, 2222])
 def test_what_is_no_name_by_itself_is_not_recorded(name, port):
     for keys in (HostKeys(TEXT), RecordedKeys(TEXT)):
-        with pytest.raises(login_errors.HostNameError) as caught:
+        with pytest.raises(errors.HostNameError) as caught:
             keys.trust(name, port, "ssh-ed25519", "AAAA", given=[])
         assert str(caught.value).isprintable()
-        with pytest.raises(login_errors.HostNameError):
+        with pytest.raises(errors.HostNameError):
             keys.record(name, port, [("ssh-ed25519", "AAAA")])
         assert keys.text() == TEXT
 
@@ -247,9 +247,9 @@ def test_what_is_no_name_by_itself_is_not_recorded(name, port):
 )
 def test_what_is_no_key_is_not_recorded(key):
     keys = HostKeys(TEXT)
-    with pytest.raises(login_errors.HostNameError):
+    with pytest.raises(errors.HostNameError):
         keys.record("10.0.0.5", 22, [("ssh-ed25519", "AAAA"), key])
-    with pytest.raises(login_errors.HostNameError):
+    with pytest.raises(errors.HostNameError):
         keys.trust("10.0.0.77", 22, *key)
     assert keys.text() == TEXT
 
@@ -280,9 +280,9 @@ def test_a_revoked_key_is_refused_wherever_it_is_recorded(name, host, recorded):
     ):
         before = keys.text()
         for given in ((), ("ssh-ed25519 KEY9",)):
-            with pytest.raises(login_errors.RevokedKeyError, match="/own"):
+            with pytest.raises(errors.RevokedKeyError, match="/own"):
                 keys.trust(host, 22, "ssh-ed25519", "KEY9", given)
-        with pytest.raises(login_errors.RevokedKeyError):
+        with pytest.raises(errors.RevokedKeyError):
             keys.only_revoked().trust(host, 22, "ssh-ed25519", "KEY9")
         assert keys.text() == before
         assert keys.only_revoked().trust(host, 22, "ssh-ed25519", "OTHER")
@@ -295,9 +295,9 @@ def test_a_key_that_another_host_lost_is_not_revoked_here():
 def test_revoked_names_hashed_by_openssh_count():
     name = "|1|" + "|".join(("c2FsdA==", _hashed("10.0.0.9")))
     keys = HostKeys(f"@revoked {name} ssh-ed25519 KEY9\n")
-    with pytest.raises(login_errors.RevokedKeyError):
+    with pytest.raises(errors.RevokedKeyError):
         keys.trust("10.0.0.9", 22, "ssh-ed25519", "KEY9")
-    with pytest.raises(login_errors.RevokedKeyError):
+    with pytest.raises(errors.RevokedKeyError):
         keys.trust("::ffff:10.0.0.9", 22, "ssh-ed25519", "KEY9")
     assert keys.trust("10.0.0.8", 22, "ssh-ed25519", "KEY9")
 

@@ -10,7 +10,7 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.remote.ssh.logins import Logins
+from tacker_k8s_mgmt.remote.ssh.login import Logins
 from tests.helpers import ssh_keys
 from tests.helpers.samples import REMOVED, parsed
 

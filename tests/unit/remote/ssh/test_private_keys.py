@@ -9,9 +9,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448
 
-from tacker_k8s_mgmt.remote.restricted_files import Refused
-from tacker_k8s_mgmt.remote.ssh import private_keys
-from tacker_k8s_mgmt.remote.ssh.private_keys import opened
+from tacker_k8s_mgmt.remote.local_files import FileNotAllowed
+from tacker_k8s_mgmt.remote.ssh import login
+from tacker_k8s_mgmt.remote.ssh.login import opened
 from tests.helpers import ssh_keys
 
 PASSPHRASE = "open ses@me ü"
@@ -28,7 +28,7 @@ STYLES = [
 
 
 def reason(call, *args) -> str:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(FileNotAllowed) as caught:
         call(*args)
     assert caught.value.__cause__ is None
     return str(caught.value)
@@ -147,9 +147,9 @@ class TestFiles:
     def test_one_below_the_directory_is_read(self, directory):
         (directory / "site").mkdir()
         (directory / "site" / "one").write_text("another")
-        assert private_keys.read(f"{directory}/worker", str(directory)) == "the key"
-        assert private_keys.read(f"{directory}/site/one", f"{directory}/") == "another"
-        assert private_keys.read("./site/one", str(directory)) == "another"
+        assert login.read(f"{directory}/worker", str(directory)) == "the key"
+        assert login.read(f"{directory}/site/one", f"{directory}/") == "another"
+        assert login.read("./site/one", str(directory)) == "another"
 
     @pytest.mark.parametrize("path", ["secret", "nothing", "keys", "keys-2/worker", ""])
     def test_files_outside_the_directory_are_neither_read_nor_reported(
@@ -158,31 +158,31 @@ class TestFiles:
         (directory.parent / "keys-2").mkdir()
         (directory.parent / "keys-2" / "worker").write_text("not for tenants")
         outside = str(directory.parent / path)
-        assert reason(private_keys.read, outside, str(directory)) == OUTSIDE
+        assert reason(login.read, outside, str(directory)) == OUTSIDE
 
     @pytest.mark.parametrize("target", ["secret", "nothing"])
     def test_a_link_that_leads_out_is_outside(self, target, directory):
         (directory / "link").symlink_to(directory.parent / target)
         link = str(directory / "link")
-        assert reason(private_keys.read, link, str(directory)) == OUTSIDE
+        assert reason(login.read, link, str(directory)) == OUTSIDE
 
     def test_a_climbing_path_is_outside(self, directory):
         climbing = f"{directory}/../secret"
-        assert reason(private_keys.read, climbing, str(directory)) == OUTSIDE
+        assert reason(login.read, climbing, str(directory)) == OUTSIDE
 
     def test_links_inside_and_a_linked_directory_are_followed(self, directory):
         (directory / "link").symlink_to("worker")
         (directory.parent / "alias").symlink_to(directory)
         alias = directory.parent / "alias"
-        assert private_keys.read(f"{alias}/link", str(directory)) == "the key"
-        assert private_keys.read(f"{directory}/link", str(alias)) == "the key"
+        assert login.read(f"{alias}/link", str(directory)) == "the key"
+        assert login.read(f"{directory}/link", str(alias)) == "the key"
 
     def test_without_a_directory_no_file_may_be_named(self, directory, monkeypatch):
         monkeypatch.chdir(directory)
-        assert reason(private_keys.read, f"{directory}/worker", "") == OUTSIDE
+        assert reason(login.read, f"{directory}/worker", "") == OUTSIDE
 
     def test_one_that_is_not_there_is_reported(self, directory):
-        missing = reason(private_keys.read, f"{directory}/nobody", str(directory))
+        missing = reason(login.read, f"{directory}/nobody", str(directory))
         assert missing == (
             "is a file that is not there or that Tacker's conductor may not read "
             f"({directory}/nobody, below [k8s_mgmt] key_directory)"
@@ -191,10 +191,10 @@ class TestFiles:
     @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
     def test_anything_but_a_file_is_refused_without_waiting(self, make, directory):
         make(directory / "odd")
-        refused = reason(private_keys.read, f"{directory}/odd", str(directory))
+        refused = reason(login.read, f"{directory}/odd", str(directory))
         assert "file" in refused
 
     def test_a_huge_file_is_not_read_whole(self, directory):
         (directory / "huge").write_bytes(b"\xff" * 200_000)
-        text = private_keys.read(f"{directory}/huge", str(directory))
+        text = login.read(f"{directory}/huge", str(directory))
         assert len(text) < 40_000

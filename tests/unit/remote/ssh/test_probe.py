@@ -3,7 +3,7 @@
 
 import socket
 
-from tacker_k8s_mgmt.remote.ssh import probe
+from tacker_k8s_mgmt.remote.ssh import login
 from tests.helpers.sshd import PASSWORD
 
 SUDO = 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"\n'
@@ -11,41 +11,41 @@ SUDO = 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"\n'
 
 def test_a_login_that_becomes_root(sshd, redact):
     sshd.program("sudo", SUDO)
-    assert probe.login(sshd.endpoint(), redact, 5) == ""
+    assert login.login(sshd.endpoint(), redact, 5) == ""
     assert sshd.logins == 1
 
 
 def test_why_a_login_fails_is_reported_without_its_password(sshd, redact):
-    assert "refused the SSH login" in probe.login(sshd.endpoint("wrong"), redact, 5)
+    assert "refused the SSH login" in login.login(sshd.endpoint("wrong"), redact, 5)
     sshd.program("sudo", f"echo '{PASSWORD} is no good' >&2; exit 1\n")
-    told = probe.login(sshd.endpoint(), redact, 5)
+    told = login.login(sshd.endpoint(), redact, 5)
     assert "`sudo true` ended with exit code 1: *** is no good" in told
 
 
 def test_a_port_that_answers(session):
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert probe.port(session, "127.0.0.1", server.getsockname()[1]) == ""
+        assert login.port(session, "127.0.0.1", server.getsockname()[1]) == ""
 
 
 def test_a_port_of_ipv6(session):
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as server:
-        assert probe.port(session, "::1", server.getsockname()[1]) == ""
+        assert login.port(session, "::1", server.getsockname()[1]) == ""
 
 
 def test_a_port_without_a_listener(session):
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = server.getsockname()[1]
-    told = probe.port(session, "127.0.0.1", closed)
+    told = login.port(session, "127.0.0.1", closed)
     assert f"to 127.0.0.1, port {closed}: Connection refused. Let routes" in told
 
 
 def test_a_port_that_does_not_answer(session, sshd, monkeypatch):
-    monkeypatch.setattr(probe, "_CONNECT", 0.2)
+    monkeypatch.setattr(login, "_CONNECT", 0.2)
     sshd.program("bash", "sleep 30\n")
-    told = probe.port(session, "192.0.2.1", 22)
+    told = login.port(session, "192.0.2.1", 22)
     assert "cannot open a connection to 192.0.2.1, port 22: no answer within" in told
 
 
 def test_a_session_that_broke(session, sshd):
     session.close()
-    assert "connection to 127.0.0.1 was lost" in probe.port(session, "192.0.2.1", 22)
+    assert "connection to 127.0.0.1 was lost" in login.port(session, "192.0.2.1", 22)

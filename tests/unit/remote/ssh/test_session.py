@@ -16,12 +16,12 @@ import paramiko
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.backoff import Backoff
-from tacker_k8s_mgmt.remote.ssh import channel, login_errors
+from tacker_k8s_mgmt.remote.ssh import channel
 from tacker_k8s_mgmt.remote.ssh import session as ssh_session
-from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
-from tacker_k8s_mgmt.request import host_keys
+from tacker_k8s_mgmt.remote.ssh.session import Endpoint
+from tacker_k8s_mgmt.remote.timing import Backoff
+from tacker_k8s_mgmt.request import accounts
 from tests.helpers import ssh_keys
 from tests.helpers.sshd import PASSWORD, LocalFiles
 
@@ -124,7 +124,7 @@ def test_refusal_is_reported_before_it_is_tried_again(sshd, log_in):
 
 def test_host_that_takes_no_passwords_is_named_as_such(sshd, log_in):
     sshd.passwords = False
-    with pytest.raises(login_errors.PasswordsRefused) as caught:
+    with pytest.raises(errors.PasswordsRefused) as caught:
         log_in(deadline=60)
     assert sshd.tried == ["password"]
     assert "it takes no passwords, only publickey" in str(caught.value)
@@ -164,7 +164,7 @@ def shown(sshd):
 def test_a_given_key_is_trusted_and_recorded(form, sshd, log_in):
     given = shown(sshd)
     if form == "fingerprint":
-        given = host_keys.fingerprint(sshd.key.get_base64())
+        given = accounts.fingerprint(sshd.key.get_base64())
     known, other = HostKeys(), ssh_keys.make("rsa").public
     endpoint = replace(sshd.endpoint(), host_keys=(other, given))
     log_in(endpoint=endpoint, host_keys=known)
@@ -174,9 +174,9 @@ def test_a_given_key_is_trusted_and_recorded(form, sshd, log_in):
 def test_a_key_that_is_not_given_gets_no_password_and_is_not_recorded(sshd, log_in):
     known = HostKeys()
     endpoint = replace(sshd.endpoint(), host_keys=(ssh_keys.make("ed25519").public,))
-    with pytest.raises(login_errors.GivenKeyError) as caught:
+    with pytest.raises(errors.GivenKeyError) as caught:
         log_in(endpoint=endpoint, host_keys=known, deadline=60)
-    fingerprint = host_keys.fingerprint(sshd.key.get_base64())
+    fingerprint = accounts.fingerprint(sshd.key.get_base64())
     assert f"127.0.0.1, ecdsa-sha2-nistp256 {fingerprint}, is none" in str(caught.value)
     assert (sshd.tried, known.text()) == ([], "")
 
@@ -204,7 +204,7 @@ def test_a_given_key_is_compared_where_none_may_be_learnt(sshd, log_in):
     log_in(endpoint=endpoint, host_keys=known)
     assert (sshd.logins, known.text()) == (1, "")
     endpoint = replace(endpoint, host_keys=(ssh_keys.make("ed25519").public,))
-    with pytest.raises(login_errors.GivenKeyError):
+    with pytest.raises(errors.GivenKeyError):
         log_in(endpoint=endpoint, host_keys=known)
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.remote.ssh import login, vm_sessions
+from tacker_k8s_mgmt.remote import vms
+from tacker_k8s_mgmt.remote.ssh import login
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.samples import parsed
 
@@ -38,7 +39,7 @@ class Bed:
         self.may_end.set()
         monkeypatch.setattr(login, "connect", self._connect)
         self.params = parsed()
-        self.sessions = vm_sessions.VmSessions(
+        self.sessions = vms.VmSessions(
             self.params,
             types.SimpleNamespace(redact="redact"),
             types.SimpleNamespace(machine=lambda account, host: (account, host)),

@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""``python -m tacker_k8s_mgmt.cli``: the same without the console script."""
-
-import sys
-
-from tacker_k8s_mgmt.cli import main
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clusters as Tacker records them, and the states of their operations.
+
+No cluster is asked. Both APIs of Tacker name the states alike.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+COMPLETED = "COMPLETED"
+#: An operation in one of these is over. Tacker's v1 API has no constant for the last.
+ENDED = (COMPLETED, "FAILED", "ROLLED_BACK")
+
+
+def described(occurrences: Iterable[tuple[object, object, object]]) -> str:
+    """Operations in words.
+
+    :param occurrences: operation, id and state of each.
+    """
+    return ", ".join(f"{name} {id_} is {state}" for name, id_, state in occurrences)
+
+
+@dataclass(frozen=True)
+class ListedCluster:
+    """A VNF instance that is a cluster, or that a request was to make into one.
+
+    :param api: Tacker's, ``v1`` or ``v2``.
+    :param state: Tacker's ``instantiationState``.
+    :param vim: name of the cluster's VIM; "" if it is none, as with the URL.
+    :param url: of the cluster's API.
+    :param vms: how many VMs Tacker lists, by VDU.
+    :param operation: the last one, such as ``HEAL``; "" if there was none, as with its
+        state and its id.
+    """
+
+    vnf_id: str
+    name: str
+    api: str
+    state: str
+    vim: str = ""
+    url: str = ""
+    vms: Mapping[str, int] = field(default_factory=dict)
+    operation: str = ""
+    operation_state: str = ""
+    operation_id: str = ""

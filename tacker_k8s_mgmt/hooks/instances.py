@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Access to a VNF instance for commands of an operator: read-only, or to work on it.
+
+Their process is no service of Tacker. It reads the conductor's configuration and
+database as the conductor does, and needs no message queue.
+"""
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+# Registers the conductor's options, such as those for Barbican.
+import tacker.cmd.conductor  # noqa: F401
+from oslo_config import cfg
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from tacker_k8s_mgmt import config, errors, text
+from tacker_k8s_mgmt.hooks import advice
+from tacker_k8s_mgmt.hooks.hook import Operation
+from tacker_k8s_mgmt.hooks.instance_view import ListedCluster
+from tacker_k8s_mgmt.hooks.v1 import lookup as v1_lookup
+from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
+from tacker_k8s_mgmt.operations.state import Dependencies
+from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance
+
+_AGAIN = advice.Advice("The same command, run again, goes on from here.", refused="")
+
+
+@contextmanager
+def opened(vnf: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
+    """Find a VNF instance, of either API.
+
+    :param vnf: its id or its name.
+    :param config_files: Tacker's; none: those that the conductor finds by itself.
+    :raises TackerError: Tacker cannot be asked, or has no such cluster.
+    :raises ParamError: this release does not accept its parameters.
+    """
+    _configure(config_files)
+    instance = record(vnf).opened()
+    with instance.view:
+        yield instance
+
+
+def listed(config_files: Sequence[str] = ()) -> list[ListedCluster]:
+    """The clusters of both APIs and of all projects, by name.
+
+    :param config_files: as in :func:`opened`.
+    :raises TackerError: Tacker's database cannot be read.
+    """
+    _configure(config_files)
+    with _readable():
+        every = [*v1_lookup.listed(), *v2_lookup.listed()]
+    return sorted(every, key=lambda cluster: (cluster.name, cluster.vnf_id))
+
+
+def run(
+    vnf_id: str,
+    name: str,
+    operation: Callable[[Dependencies], Operation],
+    config_files: Sequence[str] = (),
+) -> None:
+    """Run an operation of this driver's own, which Tacker does not know, on a cluster.
+
+    It is recorded in the journal and holds the cluster's lock, so that a hook which
+    would change the cluster meanwhile is refused.
+
+    :param name: the operation's, for lock, journal and errors.
+    :param operation: makes it, such as a class of :mod:`tacker_k8s_mgmt.operations`.
+    :param config_files: as in :func:`opened`.
+    :raises TackerError: also if an operation of Tacker is unfinished.
+    :raises ParamError: this release does not accept the cluster's parameters.
+    :raises LockedError: another operation works on the cluster.
+    :raises StepFailed: a step has failed.
+    """
+    _configure(config_files)
+    hook, params = record(vnf_id).command(name)
+    _refuse_other_user(hook.state_path)
+    with hook.site(params) as site:
+        site.lock()
+        # Tacker's operations hold it only during their hooks. Asked before, one that
+        # begins meanwhile would pass unseen.
+        if unfinished := record(vnf_id).open_operation:
+            raise errors.TackerError(
+                detail=f"Tacker has not ended an operation on it: {unfinished}.",
+                hint="Wait for its end; one that has failed is ended with `retry`, "
+                "`rollback` or `fail`. Nothing was changed.",
+            )
+        work = operation(hook.dependencies(params, site))
+        hook.run(work.steps(), params.secrets(), _AGAIN, work.left)
+
+
+def _refuse_other_user(state_path: str) -> None:
+    """Refuse to leave files behind that the conductor could not write.
+
+    :raises TackerError: the state belongs to another user.
+    """
+    path = Path(state_path)
+    while not path.exists():
+        path = path.parent
+    owner = path.stat().st_uid
+    if owner != os.geteuid():
+        raise errors.TackerError(
+            detail=f"{path} belongs to another user (id {owner}).",
+            hint="Run this command as that user, the conductor's.",
+        )
+
+
+def record(vnf: str) -> v1_lookup.Record | v2_lookup.Record:
+    """A VNF instance, of either API, in Tacker's database.
+
+    :param vnf: its id or its name.
+    :raises TackerError: there is none, several have this name, or the database cannot
+        be read.
+    """
+    with _readable():
+        vnf_id = _id_of(vnf)
+        try:
+            return v1_lookup.Record(vnf_id)
+        except NoSuchInstance:
+            pass
+        try:
+            return v2_lookup.Record(vnf_id)
+        except NoSuchInstance:
+            raise _unknown(vnf) from None
+
+
+def _id_of(vnf: str) -> str:
+    with suppress(ValueError):
+        return str(uuid.UUID(vnf))
+    ids = [*v1_lookup.named(vnf), *v2_lookup.named(vnf)]
+    if len(ids) > 1:
+        raise errors.TackerError(
+            detail=f"Several VNF instances have the name {vnf}: {', '.join(ids)}.",
+            hint="Give the id.",
+        )
+    if not ids:
+        raise _unknown(vnf)
+    return ids[0]
+
+
+def _unknown(vnf: str) -> errors.TackerError:
+    return errors.TackerError(
+        detail=f"Tacker has no VNF instance {vnf}, neither of its v1 nor of its v2 "
+        "API.",
+        hint="Look at the ids and names that `openstack vnflcm list` shows.",
+    )
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Turn what keeps the database from being read into an error of ours."""
+    try:
+        yield
+    except errors.K8sMgmtError:
+        raise
+    except Exception as error:
+        # Tacker's plugins and the drivers of databases raise many kinds.
+        redact = text.Redactor(text.in_url(cfg.CONF.database.connection or ""))
+        raise errors.TackerError(
+            detail=f"Tacker's database could not be read: {redact(_line(error))}.",
+            hint="Look at [database] connection in tacker.conf.",
+        ) from None
+
+
+def _configure(files: Sequence[str]) -> None:
+    args = [word for file in files for word in ("--config-file", file)]
+    try:
+        cfg.CONF(args=args, project="tacker", prog="tacker-conductor")
+    except (cfg.Error, OSError, ValueError) as error:
+        raise errors.TackerConfigError(
+            detail=f"Tacker's configuration could not be read: {_line(error)}.",
+            hint="It takes a user who may read it, such as the conductor's.",
+        ) from error
+    if not cfg.CONF.config_file:
+        raise errors.TackerConfigError(
+            detail="There is no tacker.conf where Tacker looks for it.",
+            hint="Name it with --config-file.",
+        )
+    config.register(cfg.CONF)
+    # A service waits for its database; a command fails at once.
+    cfg.CONF.set_override("max_retries", 0, group="database")
+    _refuse_missing_file(cfg.CONF.database.connection or "")
+
+
+def _refuse_missing_file(connection: str) -> None:
+    """Check that there is a database, which SQLite would make.
+
+    :raises TackerConfigError: its file is not there.
+    """
+    try:
+        url = make_url(connection)
+    except ArgumentError:
+        # What is wrong with it is said when it is used.
+        return
+    name = url.database or ":memory:"
+    special = name == ":memory:" or name.startswith("file:")
+    if url.get_backend_name() == "sqlite" and not special and not Path(name).is_file():
+        raise errors.TackerConfigError(
+            detail=f"Tacker's database {name} is not there.",
+            hint="Look at [database] connection in tacker.conf.",
+        )
+
+
+def _line(error: Exception) -> str:
+    """The first line; the drivers of databases add more."""
+    return next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The applications of a cluster are brought to what its parameters want.
+
+Those that are not wanted any more are removed first; the others follow in the order of
+the parameters. One that the cluster has already, object by object, is left alone.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from oslo_log import log as logging
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import exposure, node_marks
+from tacker_k8s_mgmt.model.applications import Record
+from tacker_k8s_mgmt.model.exposure import Exposure
+from tacker_k8s_mgmt.model.manifests import is_hook
+from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.services import Service
+from tacker_k8s_mgmt.operations import (
+    application_checks,
+    application_objects,
+    application_removal,
+    balancing,
+    exposures,
+    node_settings,
+    ports,
+)
+from tacker_k8s_mgmt.operations.application_ports import Applications
+from tacker_k8s_mgmt.operations.application_rollout import Rollout
+from tacker_k8s_mgmt.operations.application_sources import Sources, Wanted
+from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.request.applications import Application
+from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
+from tacker_k8s_mgmt.request.reader import InstallParams
+
+LOG = logging.getLogger(__name__)
+
+
+class ApplicationsRefused(errors.ProblemList):
+    """The applications cannot be what the request wants.
+
+    :param problems: each names the application.
+    """
+
+    message = "The applications have {count} problem(s): {listed}."
+    default_hint = "None of them was touched."
+
+
+def package_problems(
+    params: InstallParams, package: ports.Preconditions
+) -> tuple[str, ...]:
+    """What is wrong with the files in the VNF package; needs no cluster."""
+    sources = Sources(package)
+    sources.read(params.applications)
+    return tuple(sources.problems)
+
+
+def steps(state: ClusterState) -> tuple[Step, ...]:
+    """The steps of an operation that makes a cluster; none without applications."""
+    if not state.params.applications:
+        return ()
+    changes = ApplicationChanges(state)
+    return (Step("check the applications", changes.check), *changes.steps())
+
+
+class ApplicationChanges:
+    """The applications, as a concern of a modification and of an instantiation."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._records: Mapping[str, Record] = {}
+        self._wanted: Mapping[str, Wanted] = {}
+        self._there: frozenset[str] = frozenset()
+        self._problems: tuple[str, ...] = ()
+        self._left: list[str] = []
+
+    def look(self, _: NodeObjects | None = None) -> None:
+        """Read the applications' files, and what the cluster has of them."""
+        state, apps = self._state, self._state.params.applications
+        host = state.applications()
+        self._records = host.records.read()
+        version = state.cluster().version() if any(a.chart for a in apps) else ""
+        sources = Sources(state.site, host, self._records, version)
+        self._wanted = {one.app.name: one for one in sources.read(apps)}
+        self._there = frozenset(
+            name for name, one in self._wanted.items() if self._has(host, one)
+        )
+        changed = [one for one in self._wanted.values() if not self._is_there(one.app)]
+        nodes = self._nodes(host)
+        # A requirement is not part of what an application consists of.
+        lacking = application_checks.lacking_labels(apps, nodes)
+        found = application_checks.problems(changed, host, nodes, state.params)
+        self._problems = (
+            *(*sources.problems, *lacking, *found),
+            *(*self._kinds(), *self._ports()),
+        )
+
+    def problems(self) -> tuple[str, ...]:
+        """Why the applications cannot be as they are wanted."""
+        return self._problems
+
+    def check(self) -> None:
+        """Look, and refuse what cannot be.
+
+        :raises Refused: with every problem.
+        """
+        self.look()
+        if self._problems:
+            raise ApplicationsRefused(self._problems)
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order of work."""
+        apps = self._state.params.applications
+        return (
+            Step(
+                "remove applications that are not wanted",
+                self._remove,
+                probe=lambda: not self._unwanted(),
+            ),
+            *(
+                Step(
+                    f"bring the application {app.name} to what is wanted",
+                    partial(self._bring, app),
+                    probe=partial(self._is_there, app),
+                    kind="bring an application to what is wanted",
+                )
+                for app in apps
+            ),
+            *self._expose_step(),
+        )
+
+    def _expose_step(self) -> tuple[Step, ...]:
+        """The load balancer follows when everything else has succeeded."""
+        if self._state.params.load_balancer is None:
+            return ()
+        return (Step("expose Services of the applications", self._expose_all),)
+
+    def left(self) -> str:
+        """What stays behind."""
+        return " ".join(self._left)
+
+    def _nodes(self, host: Applications) -> list[NodeMarks]:
+        """The nodes with their labels as the settings of the same request want them."""
+        state = self._state
+        wanted = node_settings.wanted(state)
+        return [
+            node_marks.labels_after(marks, wanted[marks.name])
+            if marks.name in wanted
+            else marks
+            for marks in state.cluster().marks()
+        ]
+
+    def _kinds(self) -> Iterator[str]:
+        """A chart cannot follow manifests, nor its namespace change."""
+        for name, wanted in self._wanted.items():
+            record = self._records.get(name)
+            if record is None:
+                continue
+            if record.namespace != wanted.app.place:
+                yield (
+                    f"application {name}: it is in the namespace {record.namespace}, "
+                    "which cannot be changed; remove it, or give it another name"
+                )
+            if record.chart != bool(wanted.chart):
+                was = "a chart" if record.chart else "manifests"
+                yield (
+                    f"application {name}: it consists of {was}, which cannot be "
+                    "changed; remove it, or give it another name"
+                )
+
+    def _ports(self) -> Iterator[str]:
+        """Services that cannot be exposed, and ports that are in use already."""
+        for app in self._state.params.applications:
+            if not app.expose:
+                continue
+            try:
+                expected = self._expected(app)
+                if balancing.exists(self._state):
+                    owner = exposure.of_application(app.name)
+                    exposures.refuse_conflicts(self._state, owner, expected)
+            except errors.ExposureError as error:
+                for problem in error.problems:
+                    yield f"application {app.name}: {problem}"
+
+    def _expected(self, app: Application) -> tuple[Exposure, ...]:
+        """What it is to be exposed as, as far as that is known before it is there.
+
+        :raises ExposureError: a Service of its files cannot be exposed.
+        """
+        owner = exposure.of_application(app.name)
+        services = self._services(app)
+        names = {service.name for service in services}
+        known = tuple(one for one in app.expose if one.name in names)
+        others = tuple(one for one in app.expose if one.name not in names)
+        return (
+            *ExposureParams(services=known).exposures(owner, services),
+            *ExposureParams(services=others).announced(owner, app.place),
+        )
+
+    def _services(self, app: Application) -> list[Service]:
+        """The Services of its files; with node ports that they have in the cluster."""
+        wanted = self._wanted.get(app.name)
+        objects = wanted.objects if wanted else []
+        services = (Service.of_object(one) for one in objects if not is_hook(one))
+        found = {
+            one.name: one for one in services if one and one.namespace == app.place
+        }
+        for present in self._state.cluster().services(app.place) if found else ():
+            if one := found.get(present.name):
+                found[one.name] = one.with_node_ports_of(present)
+        return [*found.values()]
+
+    def _unwanted(self) -> list[Record]:
+        names = {app.name for app in self._state.params.applications}
+        return [one for one in self._records.values() if one.name not in names]
+
+    def _is_there(self, app: Application) -> bool:
+        return app.name in self._there
+
+    def _has(self, host: Applications, wanted: Wanted) -> bool:
+        """Whether the cluster has it all, by its objects and not only by its record."""
+        app, record = wanted.app, self._records.get(wanted.app.name)
+        if record is None or not record.has(wanted.content.digest):
+            return False
+        if lacks := application_objects.lacking(host, record):
+            LOG.warning("Application %s lacks %s", app.name, ", ".join(lacks))
+        return record.volumes == app.volumes and not lacks
+
+    def _remove(self) -> None:
+        host = self._state.applications()
+        for record in self._unwanted():
+            self._withdraw(record.name)
+            if kept := application_removal.remove(host, record):
+                self._left.append(f"Of the application {record.name} stays {kept}.")
+
+    def _bring(self, app: Application) -> None:
+        wanted = self._wanted.get(app.name)
+        if wanted is None:
+            # Of the former metadata, to which a rollback goes back unchecked.
+            raise ApplicationsRefused(self._problems)
+        Rollout(self._state, wanted, self._records.get(app.name)).run()
+
+    def _expose_all(self) -> None:
+        for app in self._state.params.applications:
+            if app.expose:
+                self._expose(app)
+            else:
+                self._withdraw(app.name)
+
+    def _expose(self, app: Application) -> None:
+        state, owner = self._state, exposure.of_application(app.name)
+        services = state.cluster().services(app.place)
+        wanted = ExposureParams(services=app.expose).exposures(owner, services)
+        exposures.set_exposures(state, owner, wanted)
+        exposed = [one.name for one in app.expose]
+        ours = [service for service in services if service.name in exposed]
+        exposures.publish(state, ours, exposed)
+
+    def _withdraw(self, name: str) -> None:
+        if self._state.params.load_balancer:
+            owner = exposure.of_application(name)
+            exposures.set_exposures(self._state, owner, ())

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One control plane of several leaves its cluster for a rebuild, and joins it again.
+
+Sources: kubespray's docs/operations/nodes.md, "Adding/replacing a control plane node",
+"Adding an etcd node", "Removal of first kube_control_plane and etcd-master" and
+"Removing an etcd node", and, for a dead one, recover-control-plane.md.
+
+The cluster is highly available. Whether etcd keeps its majority is checked before
+anything is changed (:mod:`.control_plane_guard`). A control plane that joins comes
+after the others in the inventory, and ``cluster.yml`` runs for the control planes only.
+It keeps its names.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from oslo_log import log as logging
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import runs
+from tacker_k8s_mgmt.model.load_balancer import Server
+from tacker_k8s_mgmt.model.nodes import Node, Role, api_url, names_of, of_role
+from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
+from tacker_k8s_mgmt.model.quorum import EtcdMember
+from tacker_k8s_mgmt.operations import (
+    balancing,
+    playbook_inputs,
+    pod_network,
+    readiness,
+)
+from tacker_k8s_mgmt.operations.control_plane_guard import (
+    LeavingPlane,
+    belongs,
+    etcd_without,
+)
+from tacker_k8s_mgmt.operations.join import Join
+from tacker_k8s_mgmt.operations.leave import Leave
+from tacker_k8s_mgmt.operations.records import JOINED_FILE
+from tacker_k8s_mgmt.operations.state import ClusterState
+from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.request.reader import API_PORT
+
+LOG = logging.getLogger(__name__)
+
+
+class ControlPlaneLeave:
+    """The steps with which a control plane leaves, besides those of a worker.
+
+    :param leave: the nodes that leave, at most one control plane among them.
+    """
+
+    def __init__(self, state: ClusterState, leave: Leave) -> None:
+        self._state = state
+        self._leave = leave
+
+    def none_leaves(self) -> bool:
+        """Whether only workers leave."""
+        return self._leave.plane is None
+
+    def note(self) -> None:
+        """Record its names, and whether another one has to become the first.
+
+        The record of an earlier try stays: the inventory has changed since.
+        """
+        leaving = self._leave.plane
+        if leaving is None:
+            return
+        self._leave.note_unfinished()
+        healing, name = self._state.healing, leaving.node.name
+        if healing.plane is None or healing.plane.name != name:
+            first = of_role(self._state.previous(), Role.CONTROL_PLANE)[0]
+            healing = replace(healing, first=first.name == name)
+        playbook_inputs.write_healing(self._state, replace(healing, plane=leaving.node))
+
+    def is_behind(self) -> bool:
+        """Whether another control plane is already the first."""
+        return self._leave.plane is None or not self._state.healing.first
+
+    def put_behind(self) -> None:
+        """Make another one the first, because kubespray does not remove the first.
+
+        With a dead etcd member ``cluster.yml`` would fail: it waits until all members
+        are healthy. Then the run that joins the new VM does this work, too.
+        """
+        state, leave, leaving = self._state, self._leave, self._leave.plane
+        if leaving is None:
+            return
+        playbook_inputs.write_inputs(state, self._behind(leaving.node))
+        answers = leaving.is_well and leaving.node in leave.alive
+        if answers and not leave.balancer_is_gone:
+            self._pin_members(leaving)
+        playbook_inputs.write_healing(state, replace(state.healing, first=False))
+
+    def _pin_members(self, leaving: LeavingPlane) -> None:
+        """Run ``cluster.yml`` for the control planes in their new order."""
+        state, silent = self._state, self._leave.silent
+        planes = state.planes()
+        without = [node.name for node in planes if node.name in silent]
+        request = runs.join_control_planes(
+            leaving.voters, state.inputs, without=without
+        )
+        if state.site.playbooks.done(request):
+            return
+        playbook_inputs.run(state, runs.facts(silent), len(state.nodes))
+        playbook_inputs.run(state, request, len(planes))
+
+    def _behind(self, plane: Node) -> tuple[Node, ...]:
+        """The inventory's nodes, with this control plane after the others."""
+        listed = [node for node in self._state.previous() if node.name != plane.name]
+        planes = of_role(listed, Role.CONTROL_PLANE)
+        return (*planes, plane, *of_role(listed, Role.WORKER))
+
+    def run_remove(self) -> None:
+        """Run kubespray's ``remove-node.yml`` for it, after what the run needs."""
+        state, leave, leaving = self._state, self._leave, self._leave.plane
+        if leaving is None or leaving.node.name not in leave.listed:
+            return
+        plane = leaving.node
+        is_dead = plane.name in leave.silent
+        members = etcd_without(state, [plane]).members()
+        own = [member for member in members if belongs(member, plane)]
+        others = [member for member in members if member not in own]
+        if plane not in (*leave.alive, *leave.dead) and (is_dead or not own):
+            return
+        if own and (is_dead or _is_mistaken(plane, others)):
+            self._remove_members(own)
+            own = []
+        if not own:
+            # kubespray would look for a member, and find none or take another one.
+            nodes = self._behind(plane)
+            playbook_inputs.write_inputs(state, nodes, without_etcd={plane.name})
+        else:
+            playbook_inputs.put_leader_first(state)
+        leave.note_unfinished()
+        request = runs.remove(
+            [plane.name],
+            state.params.drain,
+            dead=is_dead,
+            undrained=leave.undrained,
+            without=leave.silent,
+        )
+        playbook_inputs.run(state, request, 1)
+
+    def _remove_members(self, members: Sequence[EtcdMember]) -> None:
+        for member in members:
+            LOG.info("etcd's member %s (%s) is removed", member.name, member.member_id)
+            etcd = self._state.through(self._state.site.etcd)
+            etcd.run("member", "remove", member.member_id)
+
+    def leave_etcd(self) -> None:
+        """Remove it from etcd and from the address that new nodes are given."""
+        state, leaving = self._state, self._leave.plane
+        if leaving is None:
+            return
+        plane = leaving.node
+        members = etcd_without(state, [plane]).members()
+        self._remove_members([member for member in members if belongs(member, plane)])
+        other = of_role(self._leave.staying, Role.CONTROL_PLANE)[0]
+        server = api_url(other.address, API_PORT)
+        if state.cluster().move_cluster_info(plane.address, server):
+            LOG.info("New nodes find the API at %s from now on", server)
+
+    def see_out(self) -> None:
+        """Check that etcd has lost this member and no other.
+
+        :raises ClusterError: naming the control planes without a member.
+        """
+        leaving = self._leave.plane
+        if leaving is None:
+            return
+        members = self._state.through(self._state.site.etcd).members()
+        others = [node for node in leaving.voters if node.name != leaving.node.name]
+        lost = [n for n in others if not any(belongs(member, n) for member in members)]
+        if lost:
+            raise errors.ClusterError(
+                detail=f"etcd has no member of {names_of(lost)} any longer, which was "
+                "not to leave it.",
+                hint="Look at `etcdctl member list` on a control plane, and at the log "
+                "of the last run, and add the member again.",
+            )
+
+
+def _is_mistaken(plane: Node, others: Sequence[EtcdMember]) -> bool:
+    """Whether kubespray would take another member for this one's.
+
+    Up to v2.25 it looks for the address anywhere in a line of the list.
+    """
+    return any(plane.address in member.address for member in others)
+
+
+class ControlPlaneJoin:
+    """The steps with which a control plane joins, besides those of a worker.
+
+    :param join: the nodes that join, at most one control plane among them.
+    """
+
+    def __init__(self, state: ClusterState, join: Join) -> None:
+        self._state = state
+        self._join = join
+        #: The control planes that are members of etcd when it has joined.
+        self._voters: tuple[Node, ...] = ()
+
+    def choose(self, is_target: Callable[[Node], bool]) -> None:
+        """Choose the control plane that joins, if there is one.
+
+        :param is_target: whether the operation is about the node; any other one that
+            cannot be reached is left out.
+        """
+        state = self._state
+        noted = state.healing.plane
+        if (
+            noted
+            and noted.name in {node.name for node in state.nodes}
+            # Without an etcd member it is half out.
+            and any(belongs(member, noted) for member in self._members())
+        ):
+            # An earlier try has joined it, and did not finish.
+            state.healing = replace(state.healing, plane=None, first=False)
+        coming = [
+            node
+            for node in state.returning
+            if is_target(node) or not state.site.unusable([node])
+        ]
+        if coming:
+            plane = self._join.plane = coming[0]
+            others = [node for node in state.nodes if node.role is not Role.WORKER]
+            state.nodes = (*others, plane, *of_role(state.nodes, Role.WORKER))
+            members = {member.address for member in self._members()}
+            voters = (node for node in others if node.address in members)
+            self._voters = (*voters, plane)
+            LOG.info("The control plane %s joins again", plane.name)
+
+    def none_joins(self) -> bool:
+        """Whether only workers join."""
+        return self._join.plane is None
+
+    def has_begun(self) -> bool:
+        """As :meth:`.Join.has_begun`, for the control plane, too."""
+        if self._join.plane is None:
+            return self._join.has_begun()
+        if self._state.site.playbooks.live(self._request()):
+            return True
+        return self.has_run() and self._join.has_begun()
+
+    def _request(self) -> PlaybookRequest:
+        """The run that joins it, without the control planes that do not answer."""
+        silent = self._join.unreachable
+        names = [node.name for node in self._state.planes() if node.name in silent]
+        return runs.join_control_planes(self._voters, self._state.inputs, without=names)
+
+    def _members(self) -> Sequence[EtcdMember]:
+        return self._state.through(self._state.site.etcd).members()
+
+    def has_run(self) -> bool:
+        """Whether the playbook has run for it, and it is a node."""
+        plane = self._join.plane
+        if plane is None:
+            return True
+        # A run alone proves nothing: the node may have been removed since.
+        done = self._state.site.playbooks.done(self._request())
+        return done and plane.name in self._state.seen()
+
+    def run(self) -> None:
+        """Run the playbook that joins it, for all control planes."""
+        playbook_inputs.run(self._state, self._request(), len(self._state.planes()))
+
+    def see_well(self) -> None:
+        """Wait until it is Ready and well, and check that it is the new VM.
+
+        :raises ClusterError: with what is wrong after ``ready_timeout``.
+        """
+        state, plane = self._state, self._join.plane
+        if plane is None:
+            return
+        seen = readiness.wait_ready(state, [plane])
+        readiness.verify_identity(state.site, seen, [plane])
+        readiness.wait_until_well(
+            state.deps,
+            lambda: self._problem(plane),
+            f"{plane.name} has not joined completely: {{left}}.",
+            f"Look at `journalctl -u etcd` and at the API server's log on "
+            f"{plane.ssh_address}, and mend it.",
+        )
+
+    def _problem(self, plane: Node) -> str:
+        own = [member for member in self._members() if member.address == plane.address]
+        if not own:
+            return "etcd has no member of it"
+        member = own[0]
+        if not member.healthy or member.learner:
+            return f"its etcd member: {member.problem or 'it has no vote yet'}"
+        if member.name != plane.etcd_member_name:
+            return (
+                f"its etcd member calls itself {member.name}, and not "
+                f"{plane.etcd_member_name}"
+            )
+        cluster = self._state.site.cluster(plane)
+        if problem := cluster.api_problem():
+            return f"its API server: {problem}"
+        machine = self._state.machines.load_balancer
+        outside = [machine.ssh_address, machine.address] if machine else []
+        missing = cluster.uncertified([plane.address, plane.ssh_address, *outside])
+        if missing:
+            return f"the certificate of its API server is not for {', '.join(missing)}"
+        return ""
+
+    def network_steps(self) -> tuple[Step, ...]:
+        """Verify its pod network, if the request wants it."""
+        return pod_network.steps(
+            self._state,
+            lambda: self._join.newcomers[:1] if self._join.plane else (),
+            "the control plane",
+            without=lambda: self._join.unreachable,
+        )
+
+    def balance(self) -> None:
+        """Put it behind the load balancer, and record it as a full member.
+
+        :raises ClusterError: the load balancer does not find it well.
+        """
+        state, plane = self._state, self._join.plane
+        if plane is None:
+            return
+        if balancing.exists(state):
+            balancing.balance(state, state.nodes)
+        if balancing.exists(state) and not state.in_maintenance(plane):
+            readiness.wait_until_well(
+                state.deps,
+                lambda: _not_up(plane, balancing.status(state).control_planes),
+                "the load balancer does not find the control plane well: {left}.",
+                f"Look whether it reaches {plane.address}:6443.",
+            )
+        # It is a member from now on, even if a worker fails to join.
+        state.members |= {plane.server_id}
+        kept = {node.server_id for node in state.nodes} & state.members
+        state.write_json(JOINED_FILE, sorted(kept))
+        healing = replace(state.healing, plane=None, first=False)
+        playbook_inputs.write_healing(state, healing)
+
+
+def _not_up(plane: Node, servers: Sequence[Server]) -> str:
+    states = [server.state for server in servers if server.name == plane.name]
+    if not states:
+        return f"it has no route to {plane.name}"
+    return "" if states[0] == "UP" else f"{plane.name} is {states[0]}"

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heal of single VNFCs, before and after Heat rebuilds their VMs.
+
+Specification, "Heal Worker nodes in Kubernetes cluster": ``heal_start`` is as scale-in
+and ``heal_end`` as scale-out, for the named workers. The load balancer's VM can be
+healed, too, and one of several control planes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from oslo_log import log as logging
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import runs
+from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
+from tacker_k8s_mgmt.operations import (
+    balancing,
+    exposures,
+    node_settings,
+    playbook_inputs,
+    readiness,
+    registration,
+)
+from tacker_k8s_mgmt.operations.compare import compare, refuse_rebuilt
+from tacker_k8s_mgmt.operations.control_plane import ControlPlaneJoin, ControlPlaneLeave
+from tacker_k8s_mgmt.operations.control_plane_guard import ControlPlaneGuard
+from tacker_k8s_mgmt.operations.join import Join
+from tacker_k8s_mgmt.operations.leave import Leave
+from tacker_k8s_mgmt.operations.readiness import not_ready
+from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.topology.membership import Membership
+
+LOG = logging.getLogger(__name__)
+
+
+class HealStart:
+    """The steps of ``heal_start`` for single VNFCs.
+
+    :param servers: ids of the VNFCs by those of the servers to rebuild; read late.
+    """
+
+    def __init__(self, deps: Dependencies, *, servers: Mapping[str, str]) -> None:
+        self._state = ClusterState(deps)
+        self._servers = servers
+        self._guard = ControlPlaneGuard(self._state, servers)
+        self._leave = Leave(self._state, tries_to_drain=True)
+        self._plane = ControlPlaneLeave(self._state, self._leave)
+        self._not_ready: list[str] = []
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order of work."""
+        leave, plane = self._leave, self._plane
+        return (
+            Step("compare Heat, inventory and cluster", self._choose),
+            Step("take the leaving nodes out of the load balancer", leave.unroute),
+            Step("cordon the leaving nodes", leave.cordon),
+            Step("drain the leaving nodes", leave.drain),
+            Step(
+                "note which control plane leaves", plane.note, probe=plane.none_leaves
+            ),
+            Step(
+                "put another control plane first",
+                plane.put_behind,
+                probe=plane.is_behind,
+            ),
+            Step(f"run {runs.REMOVE}", self._run_remove),
+            Step(
+                "see the control plane out of etcd",
+                plane.leave_etcd,
+                probe=plane.none_leaves,
+                verify=plane.see_out,
+            ),
+            Step("delete what is left of them in the cluster", leave.delete_objects),
+            Step("write the inventory without them", self._write_staying),
+        )
+
+    def left(self) -> str:
+        """What stays behind when a step fails."""
+        return self._leave.left()
+
+    def _choose(self) -> None:
+        state, leave = self._state, self._leave
+        # The API is not reached through a server that is rebuilt.
+        state.silent_planes |= self._servers.keys()
+        self._guard.see_majority()
+        members, seen = compare(state, self._expect_balancer, self._is_rebuilt)
+        _refuse_unlisted(state, members)
+        nodes = (*members.nodes, *members.returning)
+        leaving = tuple(node for node in nodes if node.server_id in self._servers)
+        staying = [node for node in nodes if node not in leaving]
+        refuse_rebuilt(state, staying, seen)
+        planes = of_role(leaving, Role.CONTROL_PLANE)
+        self._see_one_version(planes)
+        leave.plane = self._guard.judge(planes, members, seen)
+        known = {node.server_id for node in leaving}
+        if balancer := _rebuilt_balancer(state, self._servers):
+            known.add(balancer.server_id)
+            self._note_services()
+        elif vm := state.machines.incomplete_balancer():
+            known.add(vm.server_id)
+            leave.balancer_is_gone = True
+        elif _incomplete_balancer(state):
+            leave.balancer_is_gone = balancing.report(state).api_port is None
+        if others := self._servers.keys() - known:
+            LOG.info("VNFCs that are none of the cluster's: %s", ", ".join(others))
+        names = {node.name for node in leaving}
+        if not leave.balancer_is_gone:
+            # Without a load balancer no node would be Ready.
+            self._not_ready = sorted({n for n in seen if not_ready(seen[n])} - names)
+        leave.sort(leaving, members, seen)
+
+    def _is_rebuilt(self, server_id: str) -> bool:
+        # Of a VM that Heat has not begun to build, Tacker has a former server's id.
+        return server_id in self._servers or not server_id
+
+    def _expect_balancer(self) -> None:
+        if not _rebuilt_balancer(self._state, self._servers):
+            balancing.expect(self._state)
+
+    def _see_one_version(self, planes: Sequence[Node]) -> None:
+        """Check, for control planes, that no upgrade has stopped between them."""
+        record = self._state.records.upgrade()
+        if planes and record.is_among_planes:
+            self._guard.refuse(
+                planes,
+                f"an upgrade to Kubernetes {record.aim} has stopped between the "
+                "control planes, and kubespray would bring the former version back",
+                "Make the VM answer again and go on with the upgrade, or heal without "
+                "vnfcInstanceId to build the whole cluster anew.",
+            )
+
+    def _note_services(self) -> None:
+        """Record what the load balancer exposes, as long as it answers."""
+        try:
+            seen = balancing.status(self._state)
+            # An earlier try of this heal may have recorded them, and not completed it.
+            self._leave.balancer_is_gone = not balancing.is_whole(self._state, seen)
+            exposures.recorded(self._state)
+        except errors.K8sMgmtError as error:
+            self._leave.balancer_is_gone = True
+            LOG.warning(
+                "The load balancer cannot say which services it exposes; those that "
+                "were seen last are exposed again: %s",
+                error,
+            )
+
+    def _run_remove(self) -> None:
+        leave = self._leave
+        if not leave.balancer_is_gone:
+            leave.run_remove()
+            self._plane.run_remove()
+            return
+        # kubespray's kubectl reaches the API through the load balancer only.
+        LOG.warning(
+            "%s is not run, for the load balancer does not answer; the VMs of these "
+            "nodes are built anew as they are: %s",
+            runs.REMOVE,
+            names_of((*leave.alive, *leave.dead)),
+        )
+        self._state.cluster().evict_dead([node.name for node in leave.dead])
+
+    def _write_staying(self) -> None:
+        # Recorded before they leave the inventory: heal_end expects them to come back.
+        leave = self._leave
+        state, healing = self._state, self._state.healing
+        recorded = {node.name: node.address for node in state.previous()}
+        # One whose port has lost its address gets the name of another.
+        stay = [
+            node
+            for node in leave.nodes
+            if node not in leave.vanished
+            and recorded.get(node.name, node.address) == node.address
+        ]
+        balancer = _rebuilt_balancer(state, self._servers)
+        lost = balancer or state.machines.incomplete_balancer()
+        if lost and not healing.balancer:
+            # Any other id than that of the new server will do.
+            healing = replace(healing, balancer=lost.server_id or min(self._servers))
+        playbook_inputs.write_healing(
+            state,
+            replace(
+                healing,
+                rebuilt=tuple(node.name for node in stay),
+                addresses=tuple(node.address for node in (*stay, *leave.vanished)),
+                not_ready=tuple(self._not_ready),
+            ),
+        )
+        leave.write_staying()
+
+
+class HealEnd:
+    """The steps of ``heal_end`` for single VNFCs.
+
+    :param servers: ids of the VNFCs by those of the rebuilt servers; read late.
+    """
+
+    def __init__(self, deps: Dependencies, *, servers: Mapping[str, str]) -> None:
+        self._state = ClusterState(deps)
+        self._servers = servers
+        self._join = Join(self._state)
+        self._plane = ControlPlaneJoin(self._state, self._join)
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order of work."""
+        join, plane = self._join, self._plane
+        return (
+            Step(
+                "compare Heat, inventory and cluster",
+                self._choose,
+                verify=self._see_built,
+            ),
+            Step("install the load balancer anew", self._install, probe=self._is_well),
+            Step(
+                "wait until the nodes are Ready behind it",
+                self._see_back,
+                probe=self._is_well,
+            ),
+            Step(
+                "write its address into the status of exposed Services",
+                lambda: exposures.publish_again(self._state),
+                probe=self._is_well,
+            ),
+            Step("remove what VMs that are gone left behind", join.clear),
+            Step("wait until the new VMs accept SSH logins", join.reach_new),
+            Step("write inventory and variables", join.write),
+            join.registration(),
+            Step("gather the facts of all hosts", join.gather, probe=plane.has_begun),
+            Step(
+                f"run {runs.JOIN_CONTROL_PLANES} for the control planes",
+                plane.run,
+                probe=plane.has_run,
+            ),
+            Step(
+                "see the control plane well in cluster and etcd",
+                plane.see_well,
+                probe=plane.none_joins,
+            ),
+            *node_settings.steps(self._state, "the control plane"),
+            *plane.network_steps(),
+            Step(
+                "put the control plane behind the load balancer",
+                plane.balance,
+                probe=plane.none_joins,
+            ),
+            *self._helm_steps(),
+            Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
+            Step("wait until the new workers are Ready", join.see_ready),
+            *node_settings.steps(self._state, "the new workers"),
+            *join.network_steps(),
+            Step("add the new workers to the load balancer", join.route),
+            Step("end the heal", self._end),
+        )
+
+    def left(self) -> str:
+        """What stays behind when a step fails."""
+        if not (newcomers := self._join.newcomers):
+            return ""
+        next_one = "heal" if self._join.plane else "scale-out or heal"
+        return (
+            f"{names_of(newcomers)} stay in the inventory; if this heal is given up, "
+            f"the next {next_one} joins them."
+        )
+
+    def _choose(self) -> None:
+        members, _ = compare(self._state, leaves=lambda server: server in self._servers)
+        _refuse_unlisted(self._state, members)
+        self._join.choose(members, self._is_target)
+        self._plane.choose(self._is_target)
+
+    def _is_target(self, node: Node) -> bool:
+        return node.server_id in self._servers
+
+    def _helm_steps(self) -> tuple[Step, ...]:
+        """For a control plane; only where Helm is asked for."""
+        state = self._state
+        prepare = Step(
+            "prepare the control plane for Helm",
+            lambda: registration.prepare(state),
+            probe=lambda: not self._heals_plane(),
+        )
+        return (
+            (prepare, *registration.steps(state)) if state.params.cluster.helm else ()
+        )
+
+    def _heals_plane(self) -> bool:
+        return any(self._is_target(node) for node in self._state.planes())
+
+    def _see_built(self) -> None:
+        """Check that Heat has rebuilt the VMs: Tacker only logs it if it has not."""
+        state = self._state
+        expected, out = {*state.healing.rebuilt}, state.healing.plane
+        if out is not None and self._is_target(out):
+            # An earlier heal has taken it out, so heal_start did not record it.
+            expected.add(out.name)
+        missing = sorted(expected - {node.name for node in state.nodes})
+        missing += sorted(
+            f"{vm.role.value} of VNFC {self._servers[vm.server_id]} ({vm.state})"
+            for vm in state.machines.unfinished
+            if vm.server_id in self._servers
+        )
+        if missing:
+            stack = state.machines.stack_id
+            raise errors.ClusterError(
+                detail="Heat has not built the VMs of these nodes anew: "
+                f"{', '.join(missing)}.",
+                hint=f"Look why with `openstack stack failures list --long {stack}`, "
+                "mend it, and have Heat build them with `openstack stack update "
+                f"--existing --wait {stack}` (Tacker heals nothing in a stack that has "
+                "failed).",
+            )
+
+    def _end(self) -> None:
+        playbook_inputs.write_healing(self._state, self._state.healing.ended())
+
+    def _is_well(self) -> bool:
+        return self._new_balancer() is None
+
+    def _new_balancer(self) -> Machine | None:
+        """The load balancer's VM, if this heal or one that was given up rebuilt it."""
+        rebuilt = _rebuilt_balancer(self._state, self._servers)
+        return rebuilt or _incomplete_balancer(self._state)
+
+    def _install(self) -> None:
+        state = self._state
+        if (machine := self._new_balancer()) is None:
+            return
+        playbook_inputs.forget_new(state, [machine], ())
+        playbook_inputs.wait_reachable(state, [machine])
+        joining = self._join.newcomers
+        balancing.install(state, [n for n in state.nodes if n not in joining])
+        balancing.expose_again(state)
+        balancing.verify(state)
+        playbook_inputs.write_healing(state, replace(state.healing, balancer=""))
+
+    def _see_back(self) -> None:
+        """Wait until the nodes, which reach the API through it, are Ready."""
+        out = {
+            *(node.name for node in self._join.newcomers),
+            *self._join.unreachable,
+            *self._state.healing.not_ready,
+        }
+        nodes = [node for node in self._state.nodes if node.name not in out]
+        readiness.wait_ready(self._state, nodes)
+
+
+def _rebuilt_balancer(
+    state: ClusterState, servers: Mapping[str, str]
+) -> Machine | None:
+    """The load balancer's VM, if it is one of the rebuilt servers."""
+    machine = state.machines.load_balancer
+    return machine if machine and machine.server_id in servers else None
+
+
+def _incomplete_balancer(state: ClusterState) -> Machine | None:
+    """The load balancer's VM, if the heal that rebuilt it has not completed it."""
+    machine = state.machines.load_balancer
+    return machine if machine and not balancing.is_completed(state) else None
+
+
+def _refuse_unlisted(state: ClusterState, members: Membership) -> None:
+    """Check that the inventory has every VM of the control plane."""
+    if members.added:
+        raise errors.ClusterError(
+            detail="These VMs of the control plane are in Heat and not in the "
+            f"inventory: {names_of(members.added)}. kubespray would not take them for "
+            "members of the cluster.",
+            hint=f"If they are members, restore {FILE_NAME} in "
+            f"{state.site.workdir.path}. If a scaling has made them, have Heat delete "
+            "them.",
+        )

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test that pods on new nodes reach those on others, and the API's Service.
+
+What it finds otherwise shows only when pods of a CNF lie on two nodes: port security
+drops their packets, or large ones are lost.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+
+from tacker_k8s_mgmt.model import network_plugins, pod_network
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.operations import readiness
+from tacker_k8s_mgmt.operations.state import ClusterState
+from tacker_k8s_mgmt.operations.step import Step
+
+_PLUGIN_VARIABLE = "kube_network_plugin"
+
+
+def steps(
+    state: ClusterState,
+    new: Callable[[], Sequence[Node]],
+    what: str,
+    without: Callable[[], Collection[str]] = tuple,
+) -> tuple[Step, ...]:
+    """The step that verifies it; none if the request does not want it.
+
+    :param new: returns the new nodes; they are Ready when the step is taken.
+    :param what: the new nodes, for the step's name.
+    :param without: returns the names of the nodes that cannot be used.
+    """
+    if not state.params.cluster.verify_pod_network:
+        return ()
+    step = Step(
+        f"verify the pod network of {what}",
+        lambda: _verify(state, new(), without()),
+        probe=lambda: not new(),
+    )
+    return (step,)
+
+
+def _verify(state: ClusterState, new: Sequence[Node], without: Collection[str]) -> None:
+    """:raises PodNetworkError: with what does not reach what."""
+    seen = state.seen()
+    others = [
+        node
+        for node in state.nodes
+        if node not in new
+        and node.name not in without
+        and not state.in_maintenance(node)
+        and not readiness.not_ready(seen.get(node.name))
+    ]
+    # A worker is like most nodes of the cluster.
+    others.sort(key=lambda node: node.role is not Role.WORKER)
+    measured = state.pod_network().measure(new, [*others, *new][0])
+    pod_network.check(measured, _encapsulation(state))
+
+
+def _encapsulation(state: ClusterState) -> str:
+    cluster, variables = state.params.cluster, state.params.kubespray_vars
+    name = str(variables.get(_PLUGIN_VARIABLE, cluster.network_plugin))
+    plugin = network_plugins.PLUGINS.get(name)
+    return plugin.encapsulation(cluster.network.encapsulation).name if plugin else ""

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Preconditions, checked before an operation changes anything.
+
+``instantiate_start`` checks them before a VM exists. ``instantiate_end`` checks them
+again, because a package need not name the ``_start`` hook and things may have changed.
+
+The clocks of the VMs are compared with that of this host. Certificates and tokens are
+valid from a moment on, and etcd's and Kubernetes' leases are of seconds; a node whose
+clock is far ahead or behind fails in ways that do not name the clock.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from oslo_log import log as logging
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.nodes import HINT, NOTED, REFUSED, Node, listed
+from tacker_k8s_mgmt.operations import applications, ports
+from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.tenants import Tenant
+
+
+def step(deps: Dependencies, others: Callable[[], Iterable[str]] = tuple) -> Step:
+    """The checks as the step of an operation.
+
+    :param others: findings of other checks.
+    """
+    title = "check package, VIM name and Ansible server"
+    return Step(title, lambda: check(deps, *others()))
+
+
+def check(deps: Dependencies, *others: str) -> None:
+    """Check everything that an instantiation needs.
+
+    :param others: findings of other checks.
+    :raises PreflightError: with all findings.
+    """
+    findings = (
+        *others,
+        *deps.settings.problems,
+        *deps.params.metadata_problems,
+        *applications.package_problems(deps.params, deps.site),
+    )
+    check_server(deps.site, *findings, *names_taken(deps))
+
+
+def names_taken(deps: Dependencies) -> Iterator[str]:
+    """A problem for each VIM that cannot have its name, the cluster's and tenants'."""
+    params, vims = deps.params, deps.site.vims
+    names = {t.name: tenant_vim_name(params, deps.vnf_id, t) for t in params.tenants}
+    for tenant, name in {"": vim_name(params, deps.vnf_id), **names}.items():
+        if vims.name_taken(name, tenant):
+            where = f"tenant {tenant}: vim_name" if tenant else "vim_name"
+            yield (
+                f"{where}: a VIM named {name!r} is registered already in this project; "
+                "choose another name or delete that VIM"
+            )
+
+
+def check_server(site: ports.Preconditions, *findings: str) -> None:
+    """Check the VNF package and the Ansible server.
+
+    :param findings: of other checks.
+    :raises PreflightError: with all findings.
+    """
+    findings = (*site.package_findings(), *findings, *site.server_findings())
+    if findings:
+        raise errors.PreflightError(findings)
+
+
+def vim_name(params: InstallParams, vnf_id: str) -> str:
+    """The name of the cluster's VIM: the request's, or one made of the VNF's id."""
+    return params.vim_name or f"kubernetes_vim_{vnf_id}"
+
+
+def tenant_vim_name(params: InstallParams, vnf_id: str, tenant: Tenant) -> str:
+    """The name of a tenant's VIM: the request's, or one made of the cluster's."""
+    return tenant.vim_name or f"{vim_name(params, vnf_id)}_{tenant.name}"
+
+
+LOG = logging.getLogger(__name__)
+
+
+def see(state: ClusterState, nodes: Sequence[Node]) -> None:
+    """Check the clocks of nodes, before a playbook runs.
+
+    :param nodes: those that have been logged in to in this operation count.
+    :raises ClusterError: naming those that are far ahead or behind.
+    """
+    ahead = state.site.clocks()
+    seen = {n.name: ahead[n.server_id] for n in nodes if n.server_id in ahead}
+    far = listed(seen, REFUSED)
+    if far:
+        raise errors.ClusterError(
+            detail=f"The clocks of these VMs differ from that of Tacker's conductor by "
+            f"more than {REFUSED:g} s: {far}. No playbook was run.",
+            hint=HINT,
+        )
+    if late := listed(seen, NOTED):
+        LOG.warning(
+            "The clocks of these VMs differ from that of Tacker's conductor: %s. %s",
+            late,
+            HINT,
+        )

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting until the nodes and other parts of the cluster are well."""
+
+from collections.abc import Callable, Sequence
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.nodes import Node
+from tacker_k8s_mgmt.model.vim import NodeObject, unfinished
+from tacker_k8s_mgmt.operations import ports
+from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
+
+_FIRST_PAUSE = 0.2  # seconds; each later one doubles it, up to the poll interval
+_TRANSIENT = (errors.ConnectError, errors.CommandTimeout, errors.CommandFailed)
+
+
+def not_ready(node: NodeObject | None) -> str:
+    """Why a node is not in service: not Ready, or not finished; "" if it is."""
+    if node is None:
+        return "not in the cluster"
+    if not node.ready:
+        return node.reason or "not Ready"
+    problem = unfinished(node.taints)
+    return f"Ready, but {problem}" if problem else ""
+
+
+def wait_ready(state: ClusterState, nodes: Sequence[Node]) -> NodeObjects:
+    """Wait until these nodes are in service; the cluster's Node objects then, by name.
+
+    :raises ClusterError: with each node that is not after ``ready_timeout``.
+    """
+    seen: NodeObjects = {}
+
+    def problem() -> str:
+        nonlocal seen
+        seen = state.seen()
+        reasons = ((n.name, not_ready(seen.get(n.name))) for n in nodes)
+        return "; ".join(f"{name}: {reason}" for name, reason in reasons if reason)
+
+    wait_until_well(
+        state.deps,
+        problem,
+        "these nodes are not Ready: {left}.",
+        "Look at the kubelet's log on them or, where a taint is named, at the log of "
+        "the controller that takes it away, and mend it.",
+    )
+    return seen
+
+
+def wait_until_well(
+    deps: Dependencies, problem: Callable[[], str], detail: str, hint: str
+) -> None:
+    """Call *problem* until it returns "".
+
+    A call that fails counts as a problem, because an API server that was just set up
+    may be unreachable for a while. There is at least one call, whatever the limit.
+
+    :param detail: the error's text, with ``{left}`` for the problem.
+    :raises ClusterError: there is a problem after ``ready_timeout``.
+    :raises RemoteError: the call after ``ready_timeout`` fails.
+    """
+    deadline = deps.clock.now() + deps.ready_timeout
+    pause = min(_FIRST_PAUSE, deps.poll_interval)
+    while True:
+        late = deps.clock.now() >= deadline
+        try:
+            left = problem()
+        except _TRANSIENT:
+            if late:
+                raise
+        else:
+            if not left:
+                return
+            if late:
+                text = detail.format(left=left)
+                raise errors.ClusterError(
+                    detail=f"After {deps.ready_timeout:g} s {text}", hint=hint
+                )
+        deps.clock.sleep(pause)
+        pause = min(2 * pause, deps.poll_interval)
+
+
+def verify_identity(vms: ports.Vms, seen: NodeObjects, nodes: Sequence[Node]) -> None:
+    """Check that each Node object is of the node's VM, not of a former one.
+
+    :raises ClusterError: naming the nodes that are of another machine.
+    """
+
+    def is_of(vm: ports.MachineIdentity, node: Node) -> bool:
+        reported = seen[node.name]
+        return (vm.machine_id, vm.boot_id) == (reported.machine_id, reported.boot_id)
+
+    doubtful = [node for node in nodes if not is_of(vms.identity(node), node)]
+    # A VM may have booted again since it was asked.
+    others = [n.name for n in doubtful if not is_of(vms.identity(n, again=True), n)]
+    if others:
+        raise errors.ClusterError(
+            detail=f"The Node objects {', '.join(others)} are Ready, but another "
+            "machine reports for them than the VM of that address.",
+            hint="Look which host runs a kubelet with that name, stop it, and "
+            "delete the Node object.",
+        )

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an operation works with, and what it knows about its cluster."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from oslo_log import log as logging
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import inventory, variables
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url, of_role
+from tacker_k8s_mgmt.model.playbooks import Progress
+from tacker_k8s_mgmt.model.vim import NodeObject
+from tacker_k8s_mgmt.operations import application_ports, ports
+from tacker_k8s_mgmt.operations.object_ports import Manifests
+from tacker_k8s_mgmt.operations.records import ClusterRecords, Healing, nodes_in
+from tacker_k8s_mgmt.request import fields
+from tacker_k8s_mgmt.request.reader import API_PORT, InstallParams
+from tacker_k8s_mgmt.topology.heat_stack import Machines
+from tacker_k8s_mgmt.topology.node_settings import Settings
+
+LOG = logging.getLogger(__name__)
+
+Client = TypeVar("Client")
+#: The cluster's Node objects by name.
+NodeObjects = Mapping[str, NodeObject]
+
+
+@dataclass(frozen=True)
+class Dependencies:
+    """What an operation on one VNF instance's cluster works with.
+
+    :param ready_timeout: limit in seconds for nodes to become Ready.
+    :param poll_interval: longest pause between two probes, seconds.
+    :param on_progress: receives the progress of a playbook.
+    :param settings: of the nodes.
+    """
+
+    params: InstallParams
+    vnf_id: str
+    site: ports.Site
+    clock: ports.Clock
+    ready_timeout: float
+    poll_interval: float
+    on_progress: Callable[[Progress], None]
+    settings: Settings = field(default_factory=Settings)
+
+
+@dataclass
+class ClusterState:
+    """The cluster as the operation knows it; its steps (:mod:`.steps`) change it.
+
+    :param machines: the VMs in the Heat stack.
+    :param nodes: the nodes that the cluster has or is to have.
+    :param returning: the control plane that a heal took out, if its VM can join again.
+    :param lost: names of the control planes whose VM is gone, or was rebuilt without a
+        heal.
+    :param unusable: names of the nodes that Ansible cannot use.
+    :param silent_planes: server ids of the control planes that accepted no login.
+    :param members: server ids of the full members when the operation began.
+    :param healing: the heal that is under way or was given up.
+    :param balancer: the load balancer as recorded, if it is.
+    :param inputs: texts of inventory and variables as last written.
+    :param kept_in_service: names of the members that are not in maintenance, and stay
+        so whatever the settings want: only a modification takes them out of service.
+    """
+
+    deps: Dependencies
+    machines: Machines = field(default_factory=lambda: Machines((), (), None))
+    nodes: tuple[Node, ...] = ()
+    returning: tuple[Node, ...] = ()
+    lost: frozenset[str] = frozenset()
+    unusable: frozenset[str] = frozenset()
+    silent_planes: set[str] = field(default_factory=set)
+    members: frozenset[str] = frozenset()
+    healing: Healing = field(default_factory=Healing)
+    balancer: Machine | None = None
+    inputs: tuple[str, ...] = ()
+    kept_in_service: frozenset[str] = frozenset()
+
+    @property
+    def params(self) -> InstallParams:
+        """The parameters of the request."""
+        return self.deps.params
+
+    @property
+    def site(self) -> ports.Site:
+        """Everything that the operation may use."""
+        return self.deps.site
+
+    @property
+    def records(self) -> ClusterRecords:
+        """The files of the cluster's directory."""
+        return ClusterRecords(self.site, self.params.ansible.host)
+
+    def write_json(self, name: str, value: object) -> None:
+        """Write one of the cluster's records."""
+        self.site.workdir.write(name, json.dumps(value, indent=2) + "\n")
+
+    # Nodes and VMs
+
+    def previous(self) -> tuple[Node, ...]:
+        """The nodes of the inventory on the Ansible server."""
+        return nodes_in(self.records.last_inventory())
+
+    def listed(self) -> tuple[Node, ...]:
+        """As :meth:`previous`, of an existing cluster.
+
+        :raises ClusterError: there is no inventory.
+        """
+        nodes = self.previous()
+        if not nodes:
+            raise self._unlisted("There is no inventory of this cluster")
+        return nodes
+
+    def planes(self) -> tuple[Node, ...]:
+        """The control planes among the nodes.
+
+        :raises ClusterError: the nodes are not known yet, or there are none.
+        """
+        if planes := of_role(self.nodes, Role.CONTROL_PLANE):
+            return planes
+        raise self._unlisted(f"No control plane was read from {inventory.FILE_NAME}")
+
+    def _unlisted(self, what: str) -> errors.ClusterError:
+        operators = (
+            "If Tacker's operator has changed [k8s_mgmt] ansible_host or "
+            "ansible_inventory_root of tacker.conf since, the directory has to be "
+            "copied from the former place. Otherwise: "
+            if self.params.operators_server
+            else ""
+        )
+        return errors.ClusterError(
+            detail=f"{what} in {self.site.workdir.path} on {self.params.ansible.host}.",
+            hint=f"{operators}Restore {inventory.FILE_NAME} there, or heal the whole "
+            "VNF, which builds the cluster anew.",
+        )
+
+    def vms(self) -> tuple[Machine, ...]:
+        """All VMs of the cluster, the load balancer's last."""
+        vms = self.machines
+        balancer = (vms.load_balancer,) if vms.load_balancer else ()
+        return (*vms.control_planes, *vms.workers, *balancer)
+
+    def in_maintenance(self, node: Node) -> bool:
+        """Whether this node is in maintenance, or is to be when it has joined."""
+        wanted = self.deps.settings.of(node, self.params).maintenance
+        return wanted and node.name not in self.kept_in_service
+
+    def nic_mtus(self) -> Sequence[int]:
+        """The recorded MTU of the interfaces, where the MTU of the pods follows it."""
+        if self.params.cluster.network.mtu != fields.NODES:
+            return ()
+        return self.records.nic_mtus() or ()
+
+    # The cluster's API
+
+    def seen(self) -> NodeObjects:
+        """The cluster's Node objects by name."""
+        return {node.name: node for node in self.cluster().nodes()}
+
+    def cluster(self) -> ports.Cluster:
+        """The cluster through the first control plane whose own API server is ready.
+
+        Without one, through the first that accepts a login.
+
+        :raises RemoteError: none does.
+        """
+        return self._through_ready(self.site.cluster)
+
+    def manifests(self) -> Manifests:
+        """The objects in the cluster, likewise."""
+        return self._through_ready(self.site.manifests)
+
+    def applications(self) -> application_ports.Applications:
+        """The applications on it, likewise."""
+        return self._through_ready(self.site.applications)
+
+    def pod_network(self) -> ports.PodNetwork:
+        """The network of the pods, likewise."""
+        return self._through_ready(self.site.pod_network)
+
+    def _through_ready(self, connect: Callable[[Node], Client]) -> Client:
+        planes = self.planes()
+        for plane in planes if len(planes) > 1 else ():
+            if plane.server_id not in self.silent_planes and self._serves(plane):
+                return connect(plane)
+        return self.through(connect)
+
+    def _serves(self, plane: Node) -> bool:
+        try:
+            problem = self.site.cluster(plane).api_problem()
+        except errors.RemoteError as error:
+            problem = str(error)
+        if problem:
+            LOG.warning("The API is not reached through %s: %s", plane.name, problem)
+        return not problem
+
+    def led(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """These nodes, with a control plane first that can lead a playbook run.
+
+        kubespray has the first host of its groups do a part of the work for others,
+        whatever the run is limited to.
+        """
+        planes = of_role(nodes, Role.CONTROL_PLANE)
+        able = [
+            plane
+            for plane in planes
+            if plane.server_id in self.members - self.silent_planes
+            and plane.name not in self.unusable
+        ]
+        if len(planes) < 2 or not able:
+            return nodes
+        leader = next(filter(self._serves, able), able[0])
+        if leader == planes[0]:
+            return nodes
+        return (leader, *(node for node in nodes if node != leader))
+
+    def etcd_leader(self) -> str:
+        """The control plane that makes certificates of etcd for workers.
+
+        :returns: its name; "" if workers get none, or there is one control plane only.
+        """
+        hosts, extra_vars = self.inputs
+        if not variables.give_workers_etcd(json.loads(extra_vars)):
+            return ""  # without reading the inventory, which is long
+        planes = of_role(inventory.parse(hosts), Role.CONTROL_PLANE)
+        return planes[0].name if len(planes) > 1 else ""
+
+    def through(self, connect: Callable[[Node], Client]) -> Client:
+        """A client connected to the first control plane that accepts a login.
+
+        :raises RemoteError: none does.
+        :raises ClusterError: no control plane is known.
+        """
+        planes = list(self.planes())
+        while True:
+            plane = planes.pop(0)
+            if plane.server_id in self.silent_planes and planes:
+                continue
+            try:
+                return connect(plane)
+            except errors.RemoteError as error:
+                self.silent_planes.add(plane.server_id)
+                if not planes:
+                    raise
+                LOG.warning("The next control plane is asked: %s", error)
+
+    def endpoint(self) -> str:
+        """The URL at which Tacker reaches the cluster's API."""
+        machine, wanted = self.machines.load_balancer, self.params.load_balancer
+        if machine and wanted:
+            return api_url(machine.ssh_address, wanted.api_port)
+        return api_url(self.planes()[0].ssh_address, API_PORT)

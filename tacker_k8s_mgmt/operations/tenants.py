@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tenants of the cluster: their objects, their VIMs, and their end.
+
+What tenants there are is read from the cluster and from Tacker, so nothing else has to
+be kept.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from oslo_log import log as logging
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import manifests as object_differences
+from tacker_k8s_mgmt.model.manifests import is_going, key, without
+from tacker_k8s_mgmt.model.nodes import same_server
+from tacker_k8s_mgmt.model.vim import ClusterAccess
+from tacker_k8s_mgmt.operations import (
+    ports,
+    preconditions,
+    readiness,
+    registration,
+    tenant_objects,
+)
+from tacker_k8s_mgmt.operations.object_ports import Manifests, ManifestsReader, Object
+from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.request.tenants import Tenant
+
+LOG = logging.getLogger(__name__)
+
+_APPLY_LIMIT = 120.0  # seconds, for the objects of one tenant
+_DELETE_LIMIT = 300.0  # likewise; a namespace goes after all that is in it
+_SELECTOR = "app.kubernetes.io/managed-by=tacker-k8s-mgmt"
+_OWNER = "tacker-k8s-mgmt/owner"
+# What goes with a tenant's namespace: configuration and rights, which have a meaning in
+# it only. Anything else, of any kind, keeps the tenant.
+_GOES_ALONG = frozenset(
+    {
+        *(("", kind) for kind in ("ConfigMap", "Secret", "ServiceAccount")),
+        *(("rbac.authorization.k8s.io", kind) for kind in ("Role", "RoleBinding")),
+        ("coordination.k8s.io", "Lease"),
+    }
+)
+_SHOWN = 5
+
+
+def steps(state: ClusterState) -> tuple[Step, ...]:
+    """The steps of an operation that builds the cluster; none without tenants."""
+    return _make(state) if state.params.tenants else ()
+
+
+def _make(state: ClusterState) -> tuple[Step, ...]:
+    return (
+        Step(
+            "make the namespaces of the tenants",
+            lambda: apply(state),
+            probe=lambda: is_applied(state),
+        ),
+        Step(
+            "register the VIMs of the tenants",
+            lambda: register(state),
+            probe=lambda: are_registered(state),
+        ),
+    )
+
+
+def apply(state: ClusterState) -> None:
+    """Make the objects of all tenants as wanted, and wait for the tokens."""
+    manifests, tenants = state.manifests(), state.params.tenants
+    if not tenants:
+        return
+    accounts, owner = tenant_objects.accounts(), tenant_objects.OF_ALL
+    _wait_deleted(manifests, (accounts,))
+    manifests.apply((accounts,), owner=owner, timeout=_APPLY_LIMIT)
+    for tenant in tenants:
+        owner = tenant_objects.owner(tenant.name)
+        wanted = _wanted(manifests, tenant)
+        _wait_deleted(manifests, wanted)
+        manifests.apply(wanted, owner=owner, timeout=_APPLY_LIMIT)
+        former = manifests.present(tenant_objects.unwanted(tenant))
+        manifests.delete(former, _DELETE_LIMIT)
+
+    def problem() -> str:
+        lacking = [tenant for tenant in tenants if _access(state, tenant) is None]
+        for tenant in lacking:
+            # Again: the token controller deletes a Secret whose account it does not
+            # know yet.
+            token = tenant_objects.token(tenant.name)
+            owner = tenant_objects.owner(tenant.name)
+            manifests.apply((token,), owner=owner, timeout=_APPLY_LIMIT)
+        return ", ".join(tenant.name for tenant in lacking)
+
+    readiness.wait_until_well(
+        state.deps,
+        problem,
+        "these tenants have no token: {left}.",
+        "Look whether kube-controller-manager runs.",
+    )
+
+
+def _wait_deleted(manifests: Manifests, objects: Sequence[Object]) -> None:
+    """Wait for the end of a removal that was cut off: what is applied ends with it."""
+    present = manifests.present(objects)
+    going = [one for one in present if is_going(one)]
+    manifests.wait_gone(going, _DELETE_LIMIT)
+
+
+def is_applied(state: ClusterState) -> bool:
+    """Whether the objects of all tenants are as wanted, with their tokens."""
+    manifests = state.manifests()
+    return not any(
+        list(differences(manifests, tenant)) or _access(state, tenant) is None
+        for tenant in state.params.tenants
+    )
+
+
+def _wanted(manifests: ManifestsReader, tenant: Tenant) -> tuple[Object, ...]:
+    """The objects of a tenant, as far as this cluster can have them."""
+    return tenant_objects.of(tenant, guarded=manifests.serves(*tenant_objects.POLICY))
+
+
+def differences(manifests: ManifestsReader, tenant: Tenant) -> Iterator[str]:
+    """What the objects of a tenant differ in from what is wanted."""
+    wanted = _wanted(manifests, tenant)
+    present = {_key(one): one for one in manifests.present(wanted)}
+    for one in wanted:
+        actual = present.get(_key(one))
+        if actual is None:
+            yield f"{_title(one)} is missing"
+            continue
+        if is_going(actual):
+            yield f"{_title(one)} is being deleted"
+            continue
+        for path in object_differences.differences(one, actual):
+            yield f"{_title(one)} is otherwise in {path}"
+    for former in manifests.present(tenant_objects.unwanted(tenant)):
+        yield f"{_title(former)} is not wanted any more"
+
+
+def objections(manifests: Manifests, tenant: Tenant) -> Sequence[str]:
+    """What the API server has against the objects of a tenant; changes nothing."""
+    wanted: Sequence[Object] = _wanted(manifests, tenant)
+    if not manifests.present((tenant_objects.accounts(),)):
+        # Before there is a first tenant, the namespace of the accounts is not there.
+        others = (one for one in wanted if _key(one)[1] != tenant_objects.ACCOUNTS)
+        wanted = tuple(others)
+    return manifests.check(wanted, owner=tenant_objects.owner(tenant.name))
+
+
+def register(state: ClusterState) -> None:
+    """Register a VIM for each tenant at the cluster's current address."""
+    for tenant in state.params.tenants:
+        access = _access(state, tenant)
+        if access is None:
+            raise errors.ClusterError(detail=f"Tenant {tenant.name} has no token.")
+        spec = ports.VimSpec(
+            name=preconditions.tenant_vim_name(state.params, state.deps.vnf_id, tenant),
+            auth_url=state.endpoint(),
+            token=access.token,
+            ca_certificate=access.ca_certificate,
+            tenant=tenant.name,
+        )
+        state.site.vims.register(spec)
+
+
+def are_registered(state: ClusterState) -> bool:
+    """Whether each tenant has its VIM with its token, as far as Tacker keeps any."""
+    vims, urls = state.site.vims.of_tenants(), registration.endpoints(state)
+    return vims is None or all(
+        tenant.name in vims
+        and any(same_server(vims[tenant.name].auth_url, url) for url in urls)
+        and (access := _access(state, tenant)) is not None
+        and state.site.vims.has_login(tenant.name, access)
+        for tenant in state.params.tenants
+    )
+
+
+def known(manifests: ManifestsReader) -> frozenset[str]:
+    """The names of the tenants that have something in the cluster."""
+    found = (
+        *manifests.get("namespaces", selector=_SELECTOR),
+        *manifests.get("serviceaccounts", tenant_objects.ACCOUNTS, _SELECTOR),
+    )
+    owners = (one["metadata"]["labels"].get(_OWNER, "") for one in found)
+    return frozenset(filter(None, map(tenant_objects.tenant_of, owners)))
+
+
+class TenantChanges:
+    """What a modification changes of the tenants, as a concern of it."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._leaving: tuple[str, ...] = ()
+
+    def look(self, seen: NodeObjects) -> None:
+        """Find the tenants that are not wanted any more."""
+        vims = self._state.site.vims.of_tenants() or {}
+        there = known(self._state.manifests()) | vims.keys()
+        wanted = {tenant.name for tenant in self._state.params.tenants}
+        self._leaving = tuple(sorted(there - wanted))
+        if self._leaving:
+            LOG.info("These tenants are to leave: %s", ", ".join(self._leaving))
+
+    def problems(self) -> Iterator[str]:
+        """What the tenants cannot be, with the cluster and Tacker as they are."""
+        state = self._state
+        manifests = state.manifests()
+        classes = {one["metadata"]["name"] for one in manifests.get("storageclasses")}
+        yield from preconditions.names_taken(state.deps)
+        yield from self._renamed()
+        for tenant in state.params.tenants:
+            for text in objections(manifests, tenant):
+                yield f"tenant {tenant.name}: {text}"
+            for storage in tenant.storage:
+                if storage.name not in classes:
+                    has = ", ".join(sorted(classes)) or "none"
+                    yield (
+                        f"tenant {tenant.name}: the cluster has no StorageClass "
+                        f"{storage.name}; it has {has}"
+                    )
+        for name in self._leaving:
+            yield from self._kept(name)
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order of work."""
+        return (
+            *_make(self._state),
+            Step(
+                "remove the VIMs of tenants that leave",
+                self._deregister,
+                probe=lambda: not self._leaving,
+            ),
+            Step(
+                "remove the namespaces of tenants that leave",
+                self._remove,
+                probe=lambda: not self._leaving,
+            ),
+        )
+
+    def left(self) -> str:
+        """What stays behind when a step fails."""
+        return ""
+
+    def _renamed(self) -> Iterator[str]:
+        """A problem for each tenant whose VIM would need another name."""
+        state = self._state
+        vims = state.site.vims.of_tenants() or {}
+        for tenant in state.params.tenants:
+            name = preconditions.tenant_vim_name(
+                state.params, state.deps.vnf_id, tenant
+            )
+            present = vims[tenant.name].name if tenant.name in vims else name
+            if present != name:
+                yield (
+                    f"tenant {tenant.name}: vim_name cannot change while the tenant is "
+                    f"there; its VIM is {present!r}"
+                )
+
+    def _kept(self, name: str) -> Iterator[str]:
+        """Why a tenant cannot leave."""
+        if self._state.site.vims.in_use(name):
+            yield (
+                f"tenant {name} cannot leave: VNFs use its VIM; terminate and delete "
+                "them first"
+            )
+        manifests = self._state.manifests()
+        content = manifests.content(name)
+        own = manifests.owned(tenant_objects.owner(name)).objects
+        others = [
+            one for one in without(content.objects, own) if key(one) not in _GOES_ALONG
+        ]
+        if others:
+            yield (
+                f"tenant {name} cannot leave: its namespace has {_listed(others)}; "
+                "terminate its CNFs first, and delete what they leave"
+            )
+        if content.unlisted:
+            yield (
+                f"tenant {name} cannot leave: its namespace may have objects of kinds "
+                f"that the API server cannot list: {content.unknown}; repair or delete "
+                "their CustomResourceDefinition or APIService first"
+            )
+
+    def _deregister(self) -> None:
+        problems = [text for name in self._leaving for text in self._kept(name)]
+        if problems:
+            # After the check, or in a rollback, which checks nothing.
+            raise errors.ClusterError(detail=f"{'; '.join(problems)}.")
+        for name in self._leaving:
+            self._state.site.vims.remove_tenant(name)
+
+    def _remove(self) -> None:
+        manifests = self._state.manifests()
+        for name in self._leaving:
+            owned = manifests.owned(tenant_objects.owner(name)).objects
+            # Accounts last: by them a tenant is found again after a failure.
+            ordered = sorted(owned, key=lambda one: one["kind"] != "ServiceAccount")
+            manifests.delete(ordered, _DELETE_LIMIT)
+        if not self._state.params.tenants:
+            manifests.delete((tenant_objects.accounts(),), _DELETE_LIMIT)
+
+
+def access(manifests: ManifestsReader, tenant: str) -> ClusterAccess | None:
+    """The login of a tenant's account; None while it has no token."""
+    secrets = manifests.present((tenant_objects.token(tenant),))
+    return ClusterAccess.read(secrets[0]) if secrets else None
+
+
+def _access(state: ClusterState, tenant: Tenant) -> ClusterAccess | None:
+    return access(state.manifests(), tenant.name)
+
+
+def _key(one: Object) -> tuple[str, str, str]:
+    metadata = one["metadata"]
+    return one["kind"], metadata.get("namespace", ""), metadata["name"]
+
+
+def _title(one: Object) -> str:
+    kind, namespace, name = _key(one)
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
+
+def _listed(content: Sequence[Object]) -> str:
+    names = [_title(one) for one in content[:_SHOWN]]
+    more = len(content) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a request after the instantiation may change of the parameters.
+
+Credentials, paths, and how an operation is done may change in a cluster's life; what
+the cluster was built with may not. Each field of the parameters states it
+(:mod:`.option_metadata`). A request may repeat a fixed attribute unchanged, because
+users send whole structures.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from tacker_k8s_mgmt.request import structure
+from tacker_k8s_mgmt.request.cluster_options import Cluster
+from tacker_k8s_mgmt.request.cross_checks import LOGINS
+from tacker_k8s_mgmt.request.fields import blank_is_absent
+from tacker_k8s_mgmt.request.installation import InstallParams
+from tacker_k8s_mgmt.request.profile_document import Expansion
+from tacker_k8s_mgmt.request.structure import (
+    CHANGEABLE,
+    Fixed,
+    Location,
+    Reading,
+    Structure,
+    later,
+    variable_names,
+)
+
+_VERSION = ("cluster", "kubernetes_version")
+_VARIABLES = "kubespray_vars"
+# Every cluster has these, if only by default, so they are merged and never new.
+_ALWAYS_THERE = ("cluster", _VARIABLES)
+_CREDENTIALS = ("password", "private_key", "private_key_passphrase")
+
+
+def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading:
+    """The stored request with the changes of a later one.
+
+    Structures are merged attribute by attribute; another password or private key
+    replaces all credentials of its account. Each refused change is a problem of the
+    result.
+
+    :param upgrade: whether the Kubernetes version may change. It then replaces the
+        version among the stored variables.
+    """
+    merged = Reading(
+        values={**stored.values},
+        problems=[*stored.problems, *change.problems],
+        warnings=list(dict.fromkeys([*stored.warnings, *change.warnings])),
+        written={**stored.written, **change.written},
+        expansion=_still_holding(stored, change),
+    )
+    models = structure.border_names(InstallParams)
+    of_version = variable_names(InstallParams)[_VERSION]
+    for name, value in change.values.items():
+        before = stored.values.get(name, {} if name in _ALWAYS_THERE else None)
+        rule, model = later(InstallParams)[name], models[name]
+        if isinstance(rule, Fixed):
+            merged.problems += _refusal(stored, change, (name,), rule.reason)
+        elif rule and rule.unless_new and before is None:
+            merged.problems += _refusal(stored, change, (name,), rule.unless_new)
+        elif not isinstance(before, Mapping) or not isinstance(value, Mapping):
+            merged.values[name] = value
+        elif name == _VARIABLES:
+            others = {n: v for n, v in value.items() if n not in of_version}
+            merged.values[name] = {**before, **others}
+            for variable in value.keys() & of_version:
+                reason = _fixed(Cluster)[_VERSION[-1]]
+                merged.problems += _refusal(stored, change, (name, variable), reason)
+        elif rule == CHANGEABLE or model is None:
+            merged.values[name] = {**before, **value}
+        else:
+            refused = _fixed(model, upgrade=upgrade)
+            for inner in sorted(value.keys() & refused):
+                place = (name, inner)
+                merged.problems += _refusal(stored, change, place, refused[inner])
+            new = _with_stored_parts(before, _accepted(value, refused))
+            merged.values[name] = {**_without_old_login(before, new), **new}
+    variables = merged.values.get(_VARIABLES)
+    is_newer = upgrade and change.given(*_VERSION) is not None
+    if is_newer and isinstance(variables, Mapping):
+        kept = {n: v for n, v in variables.items() if n not in of_version}
+        merged.values[_VARIABLES] = kept
+    return merged
+
+
+def _still_holding(stored: Reading, change: Reading) -> Expansion | None:
+    """What came of the profile, without what a later request replaces."""
+
+    def is_replaced(place: Location) -> bool:
+        value = change.get(*place)
+        return value is not None and not isinstance(value, Mapping)
+
+    return stored.expansion and stored.expansion.without(is_replaced)
+
+
+def _fixed(model: type[Structure], *, upgrade: bool = False) -> Mapping[str, str]:
+    """The attributes of a structure that may not be changed, each with the reason."""
+    return {
+        name: rule.reason
+        for name, rule in later(model).items()
+        if isinstance(rule, Fixed) and not (upgrade and rule.but_by_upgrade)
+    }
+
+
+def changed_logins(stored: Reading, merged: Reading) -> frozenset[str]:
+    """The structures whose user name, password or key a merge has changed.
+
+    The bastion counts as changed with any of its attributes: the inventory has the
+    connection through it.
+    """
+    bastion = stored.get("bastion") != merged.get("bastion")
+    return frozenset(["bastion"] if bastion else []) | frozenset(
+        name
+        for name, prefix in LOGINS
+        for attribute in ("username", *_CREDENTIALS)
+        if name != "bastion"
+        and stored.given(name, f"{prefix}{attribute}")
+        != merged.given(name, f"{prefix}{attribute}")
+    )
+
+
+def _accepted(value: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]:
+    """The changes of a structure; blank attributes of templates are none."""
+    return {
+        name: inner
+        for name, inner in value.items()
+        if name not in refused and blank_is_absent(inner) is not None
+    }
+
+
+def _with_stored_parts(
+    before: Mapping[str, Any], change: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A change, completed by what is stored of the structures in it."""
+    return {
+        name: {**inside, **value}
+        if isinstance(value, Mapping)
+        and isinstance(inside := before.get(name), Mapping)
+        else value
+        for name, value in change.items()
+    }
+
+
+def _without_old_login(
+    before: Mapping[str, Any], change: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What is stored, without the credentials that the change replaces.
+
+    A new key must not be used beside the password of the old login, or vice versa.
+    """
+    replaced: set[str] = set()
+    for prefix in {prefix for _, prefix in LOGINS}:
+        credentials = [f"{prefix}{attribute}" for attribute in _CREDENTIALS]
+        if any(n in change and change[n] != before.get(n) for n in credentials[:2]):
+            replaced.update(credentials)
+    return {name: value for name, value in before.items() if name not in replaced}
+
+
+def _refusal(
+    stored: Reading, change: Reading, location: Location, reason: str
+) -> Iterator[str]:
+    new = change.given(*location)
+    if new is not None and not _repeats(new, stored.get(*location)):
+        name = change.dotted(*location)
+        yield f"{name}: cannot be changed after instantiation; {reason}"
+
+
+def _repeats(new: Any, stored: Any) -> bool:
+    """Whether a value changes nothing; a structure may repeat some attributes only."""
+    if isinstance(new, Mapping) and isinstance(stored, Mapping):
+        return all(
+            blank_is_absent(value) is None or _repeats(value, stored.get(name))
+            for name, value in new.items()
+        )
+    return bool(new == stored)

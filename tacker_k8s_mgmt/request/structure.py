@@ -1,0 +1,440 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Structures of the request: spelling and metadata of attributes, and marked blanks.
+
+Requests use the names of the specification (``master_node``). Users also copy from
+Tacker's GET view, which shows stored parameters in camelCase (``masterNode``), so both
+are read. Unknown names are refused with the nearest known one before pydantic
+validates; its errors get the names as the user wrote them.
+
+The metadata of an option are among the annotations of its field. :class:`Becomes` names
+the kubespray variables that it sets; :class:`Changeable` or :class:`Fixed` states
+whether a later request may change it. The metadata of secrets are in their types
+(:class:`.fields.SecretForm`).
+
+Marked blanks are values that ``tacker-k8s-mgmt request init`` could not know. JSON has
+no comments, so the mark is the value itself. Every reader of a request reports it by
+name, in place of what else would be wrong with such a text.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
+from typing import Any, ClassVar, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, SecretStr
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from tacker_k8s_mgmt.request.fields import blank_is_absent
+from tacker_k8s_mgmt.request.profile_document import Expansion
+
+Location = tuple[str, ...]
+
+_SENTENCES = {
+    "missing": "is missing",
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "bool_type": "must be true or false",
+    "model_type": "must be a structure with attributes",
+    "dict_type": "must be a structure with attributes",
+    "tuple_type": "must be a list",
+    "too_short": "must not be empty",
+}
+
+
+class Structure(BaseModel):
+    """A structure of the request.
+
+    ``ignored`` has the attributes of the kubeadm drivers' user guides that this driver
+    does not use, each with the reason. They are accepted, so that request bodies for
+    these drivers work unchanged.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        populate_by_name=True,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+    )
+    ignored: ClassVar[Mapping[str, str]] = {}
+
+
+@dataclass
+class Reading:
+    """A request by the specification's names, with problems and warnings.
+
+    :param written: the name as the user wrote it, by location.
+    :param expansion: what came of a profile.
+    """
+
+    values: dict[str, Any]
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    written: dict[Location, str] = field(default_factory=dict)
+    expansion: Expansion | None = None
+
+    def dotted(self, *location: str) -> str:
+        """The attribute's dotted name as the user wrote it.
+
+        With the profile that has given its value.
+        """
+        name = ".".join(
+            self.written.get(location[: depth + 1], name)
+            for depth, name in enumerate(location)
+        )
+        if self.expansion and self.expansion.has_given(location):
+            return f"{name} (profile {self.expansion.profile.name})"
+        return name
+
+    def is_null(self, location: Location) -> bool:
+        """Whether the attribute, or a structure around it, is written as null."""
+        outer = (location[:end] for end in range(1, len(location) + 1))
+        return any(at in self.written and self.get(*at) is None for at in outer)
+
+    def get(self, *location: str) -> Any:
+        """The value at a location; None if there is none."""
+        value: Any = self.values
+        for name in location:
+            if isinstance(value, list):
+                value = {str(number): item for number, item in enumerate(value)}
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    def given(self, *location: str) -> Any:
+        """The value at a location; None if there is none or it is blank."""
+        return blank_is_absent(self.get(*location))
+
+    def sentence(self, error: ErrorDetails, because: Mapping[str, str]) -> str:
+        """A sentence for one of pydantic's errors, without the offending value.
+
+        :param because: why an attribute is needed, by its name.
+        """
+        name = self.dotted(*(str(part) for part in error["loc"]))
+        if error["type"] == "value_error":
+            reason = error["ctx"]["error"]
+            return f"{name}: {reason if _is_ours(reason) else 'is not valid'}"
+        if error["type"] == "literal_error":
+            return f"{name}: must be {error['ctx']['expected']}"
+        text = _SENTENCES.get(error["type"], f"is not valid ({error['type']})")
+        reason = because.get(str(error["loc"][-1]))
+        if error["type"] == "missing" and reason:
+            text = f"{text}; {reason}"
+        return f"{name}: {text}"
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether a module of this driver raised it; errors of others quote the value."""
+    place = error.__traceback__
+    while place and place.tb_next:
+        place = place.tb_next
+    module = place.tb_frame.f_globals.get("__name__", "") if place else ""
+    return str(module).partition(".")[0] == __name__.partition(".")[0]
+
+
+def camel(name: str) -> str:
+    """A name as Tacker's GET view writes it (tacker/common/utils.py)."""
+    return re.sub("_([a-z])", lambda match: match[1].upper(), name)
+
+
+def snake(name: str) -> str:
+    """Undo :func:`camel` for a name that had no capitals."""
+    return re.sub("[A-Z]", lambda match: "_" + match[0].lower(), name)
+
+
+def read(model: type[Structure], raw: Mapping[Any, Any]) -> Reading:
+    """Bring a structure's attribute names into the specification's spelling."""
+    reading = Reading({})
+    reading.values = _read(model, raw, (), reading)
+    return reading
+
+
+def restore_keys(reading: Reading, name: str) -> None:
+    """Undo camelCase in a free-form mapping that was copied from Tacker's GET view.
+
+    Its keys are kubespray's variables, which have no capitals. Keys inside their values
+    may have some and cannot be restored.
+    """
+    mapping = reading.values.get(name)
+    if reading.written.get((name,)) != camel(name) or not isinstance(mapping, Mapping):
+        return
+    restored: dict[str, Any] = {}
+    for key, value in mapping.items():
+        original = snake(str(key))
+        restored[original] = value
+        reading.written[(name, original)] = str(key)
+        if _has_capitals(value):
+            reading.problems.append(
+                f"{reading.dotted(name, original)}: Tacker's output has changed the "
+                f"names inside; write them as kubespray has them, under {name}"
+            )
+    reading.values[name] = restored
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute of a structure, as the model defines it.
+
+    :param field: its name in the model.
+    :param structure: its type, or that of its items; None for other values.
+    """
+
+    field: str
+    info: FieldInfo
+    structure: type[Structure] | None
+    is_list: bool
+
+
+@cache
+def attributes(model: type[Structure]) -> Mapping[str, Attribute]:
+    """The attributes of a structure by the specification's name, in model order."""
+    return {
+        info.alias or field: Attribute(
+            field,
+            info,
+            _structure_in(info.annotation),
+            get_origin(info.annotation) is tuple,
+        )
+        for field, info in model.model_fields.items()
+        if not info.exclude
+    }
+
+
+def border_names(model: type[Structure]) -> Mapping[str, type[Structure] | None]:
+    """The attributes of a structure, each with its structure unless it is a list."""
+    return {
+        name: None if attribute.is_list else attribute.structure
+        for name, attribute in attributes(model).items()
+    }
+
+
+@cache
+def _spellings(model: type[Structure]) -> Mapping[str, str]:
+    """The specification's name by each of its spellings."""
+    return {
+        spelled: name
+        for name in (*attributes(model), *model.ignored)
+        for spelled in (name, camel(name))
+    }
+
+
+def _read(
+    model: type[Structure], raw: Mapping[Any, Any], place: Location, reading: Reading
+) -> dict[str, Any]:
+    spellings = _spellings(model)
+    values: dict[str, Any] = {}
+    for key, value in raw.items():
+        name = spellings.get(key)
+        here = (*place, name or "")
+        if name is None:
+            hint = _nearest(str(key), spellings)
+            reading.problems.append(f"{_shown(reading, place, key)}: {hint}")
+        elif here in reading.written:
+            first = reading.dotted(*here)
+            again = _shown(reading, place, key)
+            reading.problems.append(f"{again}: is given twice, the first is {first}")
+        elif name in model.ignored:
+            reading.written[here] = key
+            if value:
+                why = f"is not used, {model.ignored[name]}"
+                reading.warnings.append(f"{reading.dotted(*here)}: {why}")
+        else:
+            reading.written[here] = key
+            attribute = attributes(model)[name]
+            inner = attribute.structure
+            if inner and not attribute.is_list and isinstance(value, Mapping):
+                value = _read(inner, value, here, reading)
+            elif inner and attribute.is_list and isinstance(value, list):
+                value = _read_items(inner, value, here, reading)
+            if value is not None:  # null means "not given"
+                values[name] = value
+    return values
+
+
+def _read_items(
+    item: type[Structure], values: list[Any], place: Location, reading: Reading
+) -> list[Any]:
+    return [
+        _read(item, value, (*place, str(number)), reading)
+        if isinstance(value, Mapping)
+        else value
+        for number, value in enumerate(values)
+    ]
+
+
+def _shown(reading: Reading, place: Location, key: Any) -> str:
+    harmless = re.fullmatch(r"[\w.-]{1,64}", str(key))
+    name = str(key) if harmless else repr(key)[:64]
+    return f"{reading.dotted(*place)}.{name}" if place else name
+
+
+def _nearest(key: str, spellings: Mapping[str, str]) -> str:
+    near = difflib.get_close_matches(key[:64], spellings, n=1)
+    hint = f"; did you mean {spellings[near[0]]}?" if near else ""
+    return f"is not a known attribute{hint}"
+
+
+def _structure_in(annotation: Any) -> type[Structure] | None:
+    args = get_args(annotation)
+    if get_origin(annotation) is tuple:
+        return _structure_in(args[0])
+    for candidate in (annotation, *args):
+        if isinstance(candidate, type) and issubclass(candidate, Structure):
+            return candidate
+    return None
+
+
+def _has_capitals(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(
+            str(key) != str(key).lower() or _has_capitals(inner)
+            for key, inner in value.items()
+        )
+    return isinstance(value, list) and any(_has_capitals(inner) for inner in value)
+
+
+def opened(option: Any) -> Any:
+    """The option's value, as text if it is a secret."""
+    return option.get_secret_value() if isinstance(option, SecretStr) else option
+
+
+def _itself(option: Any) -> Any:
+    """The option's value; True for a structure."""
+    return True if isinstance(option, Structure) else option
+
+
+class Becomes:
+    """Variables of kubespray that an option sets unless it is None or False.
+
+    A field may have several of these. A structure has the variables of its options,
+    too.
+
+    :param names: the variables; ``kubespray_vars`` must not have them beside the
+        option.
+    :param value: computes the value of all of them; None where it depends on other
+        options (:mod:`tacker_k8s_mgmt.kubespray.variables`).
+    :param is_default: whether ``kubespray_vars`` may override the value.
+    """
+
+    def __init__(
+        self,
+        *names: str,
+        value: Callable[[Any], Any] | None = _itself,
+        is_default: bool = False,
+    ) -> None:
+        self.names = names
+        self.value = value
+        self.is_default = is_default
+
+
+@dataclass(frozen=True)
+class Changeable:
+    """A later request may change the option.
+
+    :param unless_new: why it may not add an option that the instantiation did not have.
+    """
+
+    unless_new: str = ""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A later request may repeat the option, but not change it.
+
+    :param reason: end of the sentence that refuses a change.
+    :param but_by_upgrade: whether an upgrade may change it.
+    """
+
+    reason: str
+    but_by_upgrade: bool = False
+
+
+CHANGEABLE = Changeable()
+BUILT_ON = Fixed("the cluster was built on it")
+
+
+def variables(structure: Structure) -> dict[str, Any]:
+    """The variables of a structure's options that depend on a single option each."""
+    built: dict[str, Any] = {}
+    for name, info in type(structure).model_fields.items():
+        option = opened(getattr(structure, name))
+        if option is None or option is False:
+            continue
+        for mark in _marks(info):
+            if mark.value:
+                built |= dict.fromkeys(mark.names, mark.value(option))
+        if isinstance(option, Structure):
+            built |= variables(option)
+    return built
+
+
+@cache
+def variable_names(
+    model: type[Structure], *, defaults: bool = False
+) -> Mapping[Location, tuple[str, ...]]:
+    """By attribute, the variables that it sets and ``kubespray_vars`` must not have.
+
+    :param defaults: return the variables that ``kubespray_vars`` may override, instead.
+    """
+    return dict(_variable_names(model, (), defaults))
+
+
+def _variable_names(
+    model: type[Structure], place: Location, defaults: bool
+) -> Iterator[tuple[Location, tuple[str, ...]]]:
+    for name, inner in border_names(model).items():
+        here = (*place, name)
+        below = dict(_variable_names(inner, here, defaults)) if inner else {}
+        marks = _marks(attributes(model)[name].info)
+        own = [v for mark in marks if mark.is_default is defaults for v in mark.names]
+        if own:
+            yield here, (*own, *chain.from_iterable(below.values()))
+        else:
+            yield from below.items()
+
+
+@cache
+def later(model: type[Structure]) -> Mapping[str, Changeable | Fixed | None]:
+    """By attribute, whether it may change; None if its own attributes state that."""
+    rules: dict[str, Changeable | Fixed | None] = {}
+    for name, attribute in attributes(model).items():
+        marks = attribute.info.metadata
+        rule = (mark for mark in marks if isinstance(mark, Changeable | Fixed))
+        rules[name] = next(rule, None)
+    return rules
+
+
+def _marks(info: FieldInfo) -> Iterator[Becomes]:
+    return (mark for mark in info.metadata if isinstance(mark, Becomes))
+
+
+BEGINNING = "<fill in: "
+# With a limit: a text may have the beginning many times, and no end.
+_MARK = re.compile(re.escape(BEGINNING) + "([^>]{1,500})>")
+
+
+def mark(meaning: str) -> str:
+    """The text that stands for a value which is not known.
+
+    :param meaning: what to put in its place, without a full stop and without >.
+    """
+    return f"{BEGINNING}{meaning}>"
+
+
+def is_in(value: Any) -> bool:
+    """Whether *value* has a blank, at any depth."""
+    return any(True for _ in places(value))
+
+
+def places(value: Any, place: Location = ()) -> Iterator[tuple[Location, str]]:
+    """Where *value* has blanks, at any depth, each with a sentence about it."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from places(inner, (*place, str(name)))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from places(inner, (*place, str(number)))
+    elif isinstance(value, str) and (found := _MARK.findall(value)):
+        yield place, f"is still to be filled in: {'; '.join(found)}"

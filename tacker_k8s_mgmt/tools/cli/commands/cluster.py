@@ -1,0 +1,442 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tacker-k8s-mgmt cluster``: clusters listed, compared and given access to.
+
+``cluster check``
+    compares a cluster as it is with Tacker's records.
+``cluster kubeconfig``
+    gives a person access: the file with which kubectl reaches a cluster, and whether it
+    does.
+``cluster labels``
+    shows the settings of nodes, wanted and actual.
+``cluster list``
+    shows the clusters that Tacker records.
+"""
+
+import argparse
+import base64
+import getpass
+import http.client
+import os
+import re
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from cliff.columns import FormattableColumn
+from oslo_config import cfg
+from rich.text import Text
+
+from tacker_k8s_mgmt import config, files
+from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.model.vim import PersonAccess
+from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.status.facts import Report as Comparison
+from tacker_k8s_mgmt.status.facts import Row, Source
+from tacker_k8s_mgmt.status.settings_report import SettingRow, SettingsReport
+from tacker_k8s_mgmt.tools.cli import base, cluster_report, recorded
+from tacker_k8s_mgmt.tools.cli.base import Command, Lister, NotDone, UsageError
+from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
+from tacker_k8s_mgmt.tools.cli.request_input import STDIN as STDOUT
+from tacker_k8s_mgmt.tools.render.console import Console
+
+_LIMIT = 30  # seconds for an answer of the API server
+
+
+def kubeconfig_text(cluster: str, person: str, url: str, access: PersonAccess) -> str:
+    """The file.
+
+    :param cluster: what it is called there.
+    :param url: of the API, as a person reaches it.
+    """
+    authority = base64.b64encode(access.ca_certificate.encode()).decode()
+    context = f"{person}@{cluster}"
+    place = {"cluster": cluster, "user": person}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": cluster,
+                "cluster": {"server": url, "certificate-authority-data": authority},
+            }
+        ],
+        "users": [{"name": person, "user": {"token": access.token.get_secret_value()}}],
+        "contexts": [{"name": context, "context": place}],
+        "current-context": context,
+    }
+    return yaml.safe_dump(config, sort_keys=False)
+
+
+def verify(url: str, access: PersonAccess) -> None:
+    """Check that the API server at this URL is the cluster's, and takes the token.
+
+    :raises NotDone: it is not, or cannot be reached from here.
+    """
+    place = untrusted.url_parts(url)
+    trust = ssl.create_default_context(cadata=access.ca_certificate)
+    connection = http.client.HTTPSConnection(
+        str(place.hostname), place.port, timeout=_LIMIT, context=trust
+    )
+    headers = {"Authorization": f"Bearer {access.token.get_secret_value()}"}
+    try:
+        # Any authenticated user may see which APIs there are, and nobody else.
+        connection.request("GET", "/api", headers=headers)
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        raise NotDone(f"The API at {url} cannot be used: {error}") from error
+    finally:
+        connection.close()
+    if status != http.client.OK:
+        raise NotDone(f"The API at {url} does not take the new token: status {status}")
+
+
+_PERSON = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_ROLE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,150}[a-z0-9])?")
+_UNITS = {"m": 60, "h": 3600, "d": 24 * 3600}
+#: Kubernetes issues no token for less.
+_SHORTEST = 600  # seconds
+
+
+class ClusterKubeconfig(Command):
+    """Write a kubeconfig for a person, with a token that expires.
+
+    Write the file with which kubectl reaches the cluster, through the load balancer if
+    there is one. The person gets a service account in the namespace
+    tacker-k8s-mgmt-users, bound to one cluster role, and a token for it that expires;
+    the driver's own account is not used. The role view shows everything in all
+    namespaces but Secrets, and no nodes.
+
+    The API server is asked once, with its certificate verified, before the file is
+    written. Run it where `cluster check` runs.
+    """
+
+    examples = (
+        f"tacker-k8s-mgmt cluster kubeconfig {base.EXAMPLE_ID}",
+        f"tacker-k8s-mgmt cluster kubeconfig {base.EXAMPLE_ID} --user alice \\\n"
+        "      --cluster-role cluster-admin --expires 1h -o alice.conf",
+    )
+    exit_codes = (
+        "0 it was written, 1 something could not be asked or the API is not reached, "
+        "2 wrong input, or the file exists"
+    )
+    reports_failures = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("vnf", metavar="VNF", help="id or name of the VNF instance")
+        parser.add_argument(
+            "-o",
+            "--output",
+            type=Path,
+            metavar="FILE",
+            help="readable by its owner only (default: VNF.kubeconfig); - is standard "
+            "output",
+        )
+        parser.add_argument(
+            "--force", action="store_true", help="replace an existing FILE"
+        )
+        parser.add_argument(
+            "--user",
+            type=_person,
+            metavar="NAME",
+            help="the person, for the account's name (default: the one who runs this, "
+            "also through sudo)",
+        )
+        parser.add_argument(
+            "--cluster-role",
+            type=_role,
+            default="view",
+            metavar="ROLE",
+            help="what the person may do (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--expires",
+            type=_seconds,
+            default="8h",
+            metavar="TIME",
+            help="how long the token is good, such as 30m, 8h or 2d (default: "
+            "%(default)s); the API server may choose less",
+        )
+        recorded.add_config_file(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Have the token issued, and write the file."""
+        args = parsed_args
+        path = args.output or Path(f"{Path(args.vnf).name}.kubeconfig")
+        is_printed = str(path) == STDOUT
+        if not is_printed:
+            base.check_output(path, force=args.force)
+        args.user = args.user or _own_name()
+        with (
+            self.status("Asking …"),
+            recorded.lookup().opened(args.vnf, args.config_file) as instance,
+        ):
+            view, wanted = instance.view, (args.user, args.cluster_role, args.expires)
+            url, access = cluster_report.ask(
+                instance, lambda plane: view.cluster(plane).person_access(*wanted)
+            )
+            verify(url, access)
+        name = instance.name or instance.vnf_id
+        text = kubeconfig_text(name, args.user, url, access)
+        if is_printed:
+            base.show(text, end="")
+            return
+        base.write_new(path, text, force=args.force)
+        base.show(f"{path}: {url} as {access.account}, until {access.expires}")
+
+
+def _own_name() -> str:
+    """The name of the person at the terminal.
+
+    :raises UsageError: there is none that an account can have.
+    """
+    try:
+        return _person(os.environ.get("SUDO_USER") or getpass.getuser())
+    except (KeyError, OSError):
+        # A container may run with a user id that has no name.
+        raise UsageError(
+            f"the user id {os.getuid()} has no name here; give --user"
+        ) from None
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(str(error)) from None
+
+
+def _person(text: str) -> str:
+    """:raises argparse.ArgumentTypeError: no account can be called so."""
+    if not _PERSON.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"{text} is no name of small letters, digits and hyphens; give --user"
+        )
+    return text
+
+
+def _role(text: str) -> str:
+    """:raises argparse.ArgumentTypeError: no account can be called so."""
+    if not _ROLE.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"{text} is no name of small letters, digits, hyphens and dots"
+        )
+    return text
+
+
+def _seconds(text: str) -> int:
+    """:raises argparse.ArgumentTypeError: it is no time, or too short."""
+    found = re.fullmatch(r"(\d{1,6})([mhd])", text)
+    seconds = int(found[1]) * _UNITS[found[2]] if found else 0
+    if seconds < _SHORTEST:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no time of 10m or more, such as 30m, 8h or 2d"
+        )
+    return seconds
+
+
+class ClusterCheck(ClusterReport):
+    """Compare Heat, inventory, cluster, load balancer and VIM; changes nothing.
+
+    Show what Heat, the inventory on the Ansible server, the cluster's API, the load
+    balancer and Tacker, where it keeps the cluster as a VIM, report of each VM, what
+    differs, and what to do about it. VNF instances of both of Tacker's APIs are
+    supported.
+
+    It changes nothing and takes no lock: no operation is kept waiting, and while one
+    works on the cluster, differences are its work in progress. Hosts whose SSH key no
+    operation has recorded are not asked. The load balancer is asked by the script of
+    the VNF package, which is copied into a directory of its own there and removed
+    again.
+
+    Run it on a conductor's host as the user of the conductor, or as root: it reads
+    tacker.conf, Tacker's database, the VNF package and the recorded host keys. Where
+    [k8s_mgmt] metrics_directory is set, the numbers of differences are written there.
+    """
+
+    examples = (
+        f"tacker-k8s-mgmt cluster check {base.EXAMPLE_ID}",
+        f"tacker-k8s-mgmt cluster check {base.EXAMPLE_ID} --json",
+    )
+
+    def compare(self, survey: Survey, vnf_id: str) -> Comparison:
+        """Return the rows of all VMs."""
+        report = survey.take()
+        _write_metrics(vnf_id, report)
+        return report
+
+    def document(self, report: Comparison) -> Mapping[str, Any]:
+        """Return the rows with their differences."""
+        return {"rows": [_row_document(row, report) for row in report.rows]}
+
+    def show(self, console: Console, report: Comparison) -> None:
+        """Print a table of the rows, and the differences."""
+        console.table(
+            ["VM", *(source.title.upper() for source in report.sources)],
+            [
+                [Text(row.name), *(_cell(row, source) for source in report.sources)]
+                for row in report.rows
+            ],
+        )
+        for row in report.rows:
+            for finding in row.findings:
+                console.say(f"{row.name}: {finding.text}.", "red")
+                console.say(f"  {finding.remedy}")
+                for command in report.commands(row, finding):
+                    console.say(f"    {command}", "bold")
+
+
+def _write_metrics(vnf_id: str, report: Comparison) -> None:
+    config.register(cfg.CONF)
+    directory = cfg.CONF[config.GROUP].metrics_directory
+    if not directory:
+        return
+    # Imported late, as most sites have no use for it.
+    from tacker_k8s_mgmt.metrics import textfile
+
+    differences = {
+        source.value: sum(len(row.cells[source].findings) for row in report.rows)
+        for source in report.sources
+    }
+    unread = [source.value for source in report.failures]
+    place = config.state_path(cfg.CONF), directory
+    try:
+        textfile.write_check(*place, vnf_id, differences, unread)
+    except OSError as error:
+        why = files.reason(error)
+        base.complain(f"The metrics in {directory} cannot be written: {why}")
+
+
+def _row_document(row: Row, report: Comparison) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "role": row.role.value,
+        "server_id": row.server_id,
+        "address": row.address,
+        **{source.value: row.cells[source].text for source in report.sources},
+        "differences": [
+            {
+                "what": finding.text,
+                "remedy": finding.remedy,
+                "commands": list(report.commands(row, finding)),
+            }
+            for finding in row.findings
+        ],
+    }
+
+
+def _cell(row: Row, source: Source) -> Text:
+    cell = row.cells[source]
+    return Text(cell.text, style="bold red" if cell.findings else "")
+
+
+class ClusterLabels(ClusterReport):
+    """List labels, taints, annotations and maintenance, wanted and actual.
+
+    List the settings of the nodes that requests to modify the VNF instance have stored
+    in its metadata: labels, annotations, taints and maintenance, with the value that
+    each Node object has. What a former request has set and no entry wants any more is
+    listed, too.
+
+    It changes nothing, asks the Ansible server for the inventory and a control plane
+    for the Node objects, and runs where `cluster check` runs.
+    """
+
+    examples = (
+        f"tacker-k8s-mgmt cluster labels {base.EXAMPLE_ID}",
+        f"tacker-k8s-mgmt cluster labels {base.EXAMPLE_ID} --json",
+    )
+
+    def compare(self, survey: Survey, vnf_id: str) -> SettingsReport:
+        """Return the settings of all nodes."""
+        return survey.compare_settings()
+
+    def document(self, report: SettingsReport) -> Mapping[str, Any]:
+        """Return the settings and the problems of the metadata."""
+        return {
+            "problems": list(report.problems),
+            "settings": [
+                {
+                    "node": row.node or None,
+                    "setting": row.setting,
+                    "wanted": row.wanted,
+                    "actual": row.actual,
+                    "entry": row.entry or None,
+                }
+                for row in report.rows
+            ],
+        }
+
+    def show(self, console: Console, report: SettingsReport) -> None:
+        """Print a table of them."""
+        console.table(
+            ["NODE", "SETTING", "WANTED", "ACTUAL", "ENTRY OF METADATA"],
+            [_row(row) for row in report.rows],
+        )
+        for problem in report.problems:
+            console.say(f"{problem}.", "red")
+
+
+def _row(row: SettingRow) -> list[Text]:
+    values = (
+        "-" if value is None else value or '""' for value in (row.wanted, row.actual)
+    )
+    style = "bold red" if row.differs else ""
+    texts = (row.node or "none", row.setting, *values, row.entry or "none any more")
+    return [Text(text, style=style) for text in texts]
+
+
+_COLUMNS = (
+    *("VNF Instance ID", "VNF Name", "API", "State", "VIM", "API URL", "VMs"),
+    *("Operation", "Operation State", "Operation ID"),
+)
+
+
+class _Vms(FormattableColumn[Mapping[str, int]]):
+    """Numbers of VMs by VDU."""
+
+    def human_readable(self) -> str:
+        """Return them in words."""
+        return ", ".join(f"{n} {vdu}" for vdu, n in sorted(self._value.items()))
+
+    def machine_readable(self) -> dict[str, int]:
+        """Return a plain document."""
+        return dict(self._value)
+
+
+class ClusterList(Lister):
+    """List the clusters that Tacker records, with their last operation.
+
+    List the VNF instances of Tacker's v1 and v2 API, of all projects, which are
+    clusters or for which a request had the parameters of one: state, VIM, URL of the
+    API, how many VMs Tacker lists for each VDU, and the last operation.
+
+    No cluster is asked; `cluster check` does that. It runs where `cluster check` runs.
+    """
+
+    examples = (
+        "tacker-k8s-mgmt cluster list",
+        "tacker-k8s-mgmt cluster list -f value -c 'VNF Name' -c 'API URL'",
+    )
+    exit_codes = "0 they are listed, 1 Tacker's database could not be read"
+    reports_failures = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        recorded.add_config_file(parser)
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
+        """Return a row for each, by name."""
+        with self.status("Asking …"):
+            found = recorded.lookup().listed(parsed_args.config_file)
+        return _COLUMNS, (
+            (
+                *(one.vnf_id, one.name, one.api, one.state, one.vim, one.url),
+                _Vms(one.vms),
+                *(one.operation, one.operation_state, one.operation_id),
+            )
+            for one in found
+        )

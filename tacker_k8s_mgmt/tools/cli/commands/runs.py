@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tacker-k8s-mgmt runs``: the operations that this host has recorded.
+
+``runs follow``
+    shows an operation live.
+``runs list``
+    lists VNF instances with their last operation.
+``runs metrics``
+    writes the metrics for Prometheus, once.
+``runs pages``
+    writes all operations as pages for a browser.
+``runs show``
+    shows what was recorded of a VNF instance.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from tacker_k8s_mgmt import files, journal
+from tacker_k8s_mgmt.model.timeline import Operation, Timeline, in_words
+from tacker_k8s_mgmt.tools.cli import base, recorded
+from tacker_k8s_mgmt.tools.cli.base import (
+    Command,
+    Lister,
+    Outcome,
+    Report,
+    Time,
+    UsageError,
+)
+from tacker_k8s_mgmt.tools.render.console import Console, Reporter
+
+_POLL_SECONDS = 0.5
+
+
+class RunsFollow(Report):
+    """Follow an operation live, until it ends.
+
+    As a document, it is printed when the operation has ended.
+    """
+
+    examples = (
+        "tacker-k8s-mgmt runs follow",
+        f"tacker-k8s-mgmt runs follow {base.EXAMPLE_ID} --wait 600",
+    )
+    exit_codes = (
+        "0 the operation completed, 1 it failed or nothing came, 130 ended with Ctrl-C"
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        recorded.add_arguments(parser)
+        parser.add_argument(
+            "--wait",
+            type=base.seconds,
+            metavar="SECONDS",
+            help="how long to wait for the first record, and for the next one whenever "
+            "nothing comes (default: not at all for the first, then without limit)",
+        )
+        return parser
+
+    def find(self, parsed_args: argparse.Namespace) -> Outcome:
+        """Show the last operation, and go on with it."""
+        args = parsed_args
+        began = time.time()
+        vnf_id = recorded.chosen(args) or _first_instance(args)
+        if vnf_id is None:
+            raise recorded.nothing(args.state_path, args.vnf)
+        timeline = Timeline()
+        path = journal.path_of(args.state_path, vnf_id)
+        is_document = bool(args.formatter or args.columns)
+        reporter = Reporter(Console(quiet=is_document), timeline)
+        with journal.Reader(path) as reader, reporter:
+            _catch_up(reader, timeline, reporter)
+            if _goes_on(timeline.last, args.wait, began):
+                _go_on(args.wait, reader, timeline, reporter)
+        last = timeline.last
+        if last is None:
+            raise recorded.nothing(args.state_path, vnf_id)
+        code = base.OK if last.final and not last.failed else base.PROBLEMS
+        return Outcome(_document(vnf_id, timeline, last), lambda: None, code)
+
+
+def _document(vnf_id: str, timeline: Timeline, last: Operation) -> dict[str, Any]:
+    return {
+        "vnf_instance_id": vnf_id,
+        "vnf_instance_name": timeline.vnf_name or None,
+        "hook": last.hook,
+        "outcome": last.outcome if last.ended is not None else None,
+        "is_final": last.final,
+        "seconds": last.seconds,
+        "error": last.error or None,
+    }
+
+
+def _first_instance(args: argparse.Namespace) -> str | None:
+    """The first VNF instance that is recorded while the command waits."""
+    until = time.monotonic() + (args.wait or 0)
+    vnf_id = None
+    while vnf_id is None and time.monotonic() < until:
+        time.sleep(_POLL_SECONDS)
+        vnf_id = recorded.chosen(args)
+    return vnf_id
+
+
+def _catch_up(reader: journal.Reader, timeline: Timeline, reporter: Reporter) -> None:
+    """Print the hooks of the last operation, over or under way."""
+    for record in reader.read():
+        timeline.add(record)
+    for operation in chain.from_iterable(timeline.occurrences()[-1:]):
+        reporter.begin(operation)
+        for step in operation.steps:
+            reporter.notes(step.notes)
+            if step.ended is not None:
+                reporter.step(step)
+        if operation.ended is not None:
+            reporter.end(operation)
+
+
+def _goes_on(last: Operation | None, wait: float | None, began: float) -> bool:
+    """Whether there is more to wait for.
+
+    :param last: the last operation when the command *began*.
+    """
+    if last is None:
+        return wait is not None
+    return not last.final or (wait is not None and last.last < began)
+
+
+def _go_on(
+    wait: float | None, reader: journal.Reader, timeline: Timeline, reporter: Reporter
+) -> None:
+    """Print new records, until the operation ends or none comes for *wait* seconds."""
+    latest = time.monotonic()
+    over = False
+    while not over:
+        records = reader.read()
+        for record in records:
+            operation = timeline.add(record)
+            reporter.report(operation, str(record.get("event")))
+        if records:
+            latest = time.monotonic()
+            over = operation.final
+        elif wait is not None and time.monotonic() - latest >= wait:
+            reporter.say(f"Nothing came for {in_words(wait)}.")
+            return
+        else:
+            time.sleep(_POLL_SECONDS)
+
+
+_COLUMNS = (
+    "VNF Instance ID",
+    "VNF Name",
+    "Operation ID",
+    "Hook",
+    "Started",
+    "Outcome",
+    "State",
+)
+_PEOPLE = "table"
+
+
+class RunsList(Lister):
+    """List VNF instances with their last operation."""
+
+    examples = ("tacker-k8s-mgmt runs list",)
+    exit_codes = "0 all is well, 1 nothing is recorded"
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        recorded.add_state_path(parser)
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
+        """Return a row for each, the one that changed last first."""
+        path = recorded.state_path(parsed_args)
+        known = journal.instances(path)
+        if not known:
+            why = recorded.nothing(path)
+            if parsed_args.formatter == _PEOPLE:
+                raise why
+            # A program gets its document, without a row.
+            base.complain(str(why))
+            self._code = base.PROBLEMS
+        return _COLUMNS, _rows(path, known)
+
+
+def _rows(state_path: str, known: Sequence[str]) -> Iterator[Sequence[Any]]:
+    for vnf_id in known:
+        timeline = recorded.timeline(state_path, vnf_id)
+        if last := timeline.last:
+            yield (
+                *(vnf_id, timeline.vnf_name, last.occurrence, last.hook),
+                *(
+                    Time(last.started),
+                    last.outcome or "unfinished",
+                    recorded.state(last),
+                ),
+            )
+
+
+class RunsMetrics(Command):
+    """Write the metrics of all operations for Prometheus.
+
+    They are written to [k8s_mgmt] metrics_directory, or printed where that is not set,
+    with what the journals have had since the last time. The end of each hook does the
+    same where it is set; run by cron, this command also shows an operation that is
+    under way, or that a conductor left when it was killed. Run it as the user of the
+    conductor, or as root.
+    """
+
+    examples = (
+        "tacker-k8s-mgmt runs metrics",
+        "tacker-k8s-mgmt runs metrics --print",
+    )
+    exit_codes = "0 all is well, 1 something cannot be read or written"
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        recorded.add_state_path(parser)
+        recorded.add_directory(parser, "metrics_directory")
+        parser.add_argument(
+            "--print", action="store_true", help="print them, and write no file"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Write or print them."""
+        # Imported late: the other commands do without Prometheus' client.
+        from tacker_k8s_mgmt.metrics import textfile
+
+        args = parsed_args
+        recorded.complete(args, "state_path", "metrics_directory")
+        if args.print or not args.metrics_directory:
+            base.show(textfile.text(args.state_path), end="")
+        else:
+            base.show(textfile.write(args.state_path, args.metrics_directory))
+
+
+class RunsPages(Command):
+    """Write an index page of all operations, and the timeline of each VNF instance.
+
+    The index has the operations that failed last first, with what to do next, then all
+    of them, the newest first. The pages load nothing else and are for their owner only.
+    """
+
+    examples = (
+        "tacker-k8s-mgmt runs pages timelines",
+        "tacker-k8s-mgmt runs pages timelines --force",
+    )
+    exit_codes = "0 all is well, 1 nothing is recorded, 2 a page cannot be written"
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        recorded.add_state_path(parser)
+        parser.add_argument(
+            "directory", type=Path, metavar="DIR", help="it is made if it is missing"
+        )
+        parser.add_argument(
+            "--force", action="store_true", help="replace existing pages"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Write them."""
+        args, now = parsed_args, time.time()
+        path = recorded.state_path(args)
+        timelines = {
+            vnf_id: recorded.timeline(path, vnf_id)
+            for vnf_id in journal.instances(path)
+        }
+        if not timelines:
+            raise recorded.nothing(path)
+        # Imported late, as in `runs show`.
+        from tacker_k8s_mgmt.tools.render import html
+
+        pages = {html.INDEX: html.render_index(timelines, now)}
+        for vnf_id, timeline in timelines.items():
+            page = html.render(vnf_id, timeline, now, html.INDEX)
+            pages[html.page_name(vnf_id)] = page
+        try:
+            files.make_directory(args.directory, parents=True)
+        except OSError as error:
+            text = f"{args.directory} cannot be made: {files.reason(error)}"
+            raise UsageError(text) from error
+        for name in pages:
+            base.check_output(args.directory / name, force=args.force)
+        for name, page in pages.items():
+            base.write_new(args.directory / name, page, force=args.force)
+        count = len(timelines)
+        base.show(f"{args.directory / html.INDEX}: {count} VNF instance(s)")
+
+
+class RunsShow(Report):
+    """Show all that was recorded of a VNF instance."""
+
+    examples = (
+        f"tacker-k8s-mgmt runs show {base.EXAMPLE_ID}",
+        "tacker-k8s-mgmt runs show --json",
+        f"tacker-k8s-mgmt runs show {base.EXAMPLE_ID} --html timeline.html",
+    )
+    exit_codes = "0 all is well, 1 nothing is recorded of the VNF instance"
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        recorded.add_arguments(parser)
+        parser.add_argument(
+            "--html",
+            type=Path,
+            metavar="FILE",
+            help="write the timeline to FILE as one page for a browser",
+        )
+        parser.add_argument(
+            "--force", action="store_true", help="replace an existing FILE"
+        )
+        return parser
+
+    def find(self, parsed_args: argparse.Namespace) -> Outcome:
+        """Read it."""
+        args = parsed_args
+        if args.html and (args.formatter or args.columns):
+            raise UsageError("--html writes a page; give no other form of output")
+        if args.html:
+            base.check_output(args.html, force=args.force)
+        vnf_id = recorded.chosen(args)
+        if vnf_id is None:
+            raise recorded.nothing(args.state_path, args.vnf)
+        records, _ = journal.read(journal.path_of(args.state_path, vnf_id))
+        if not records:
+            raise recorded.nothing(args.state_path, vnf_id)
+        document = {
+            "vnf_instance_id": vnf_id,
+            "vnf_instance_name": Timeline(records).vnf_name or None,
+            "records": records,
+        }
+        if args.html:
+            show = partial(_write_page, args, vnf_id, records)
+        else:
+            show = partial(_print, records)
+        return Outcome(document, show)
+
+
+def _print(records: Sequence[dict[str, Any]]) -> None:
+    timeline = Timeline()
+    reporter = Reporter(Console(), timeline)
+    for record in records:
+        event = str(record.get("event"))
+        operation = timeline.add(record)
+        if event != "progress":
+            reporter.report(operation, event)
+    if timeline.last and timeline.last.ended is None:
+        reporter.say(f"{timeline.last.hook}: {recorded.state(timeline.last)}")
+
+
+def _write_page(
+    args: argparse.Namespace, vnf_id: str, records: Sequence[dict[str, Any]]
+) -> None:
+    # Imported late: the other forms need no templates.
+    from tacker_k8s_mgmt.tools.render import html
+
+    timeline = Timeline(records)
+    text = html.render(vnf_id, timeline, time.time())
+    base.write_new(args.html, text, force=args.force)
+    base.show(f"{args.html}: {len(timeline.operations)} hooks")
