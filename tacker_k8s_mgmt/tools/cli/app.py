@@ -7,7 +7,6 @@
 import argparse
 import importlib.metadata
 import logging
-import pkgutil
 import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
@@ -101,16 +100,15 @@ _LEVELS = (logging.ERROR, logging.WARNING, logging.INFO)
 
 
 class Commands(cliff.commandmanager.CommandManager):
-    """All modules of :mod:`.commands`, each imported when it is used."""
+    """All of :data:`.commands.COMMANDS`, each imported when it is used."""
 
     def __init__(self) -> None:
         super().__init__(commands.__name__)
 
     def _load_commands(self) -> None:
-        for module in pkgutil.iter_modules(commands.__path__):
-            name = module.name.replace("_", " ")
+        for name, target in commands.COMMANDS.items():
             self.commands[name] = importlib.metadata.EntryPoint(
-                name, commands.target(module.name), commands.__name__
+                name, target, commands.__name__
             )
 
     def groups(self) -> dict[str, list[str]]:

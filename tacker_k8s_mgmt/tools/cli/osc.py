@@ -15,11 +15,12 @@ from tacker_k8s_mgmt.tools.cli import commands
 class Plugin:
     """Makes a command, in place of its class.
 
-    :param module: the command's, in :mod:`.commands`.
+    :param name: the command's, with an underscore in place of its blank.
     """
 
-    def __init__(self, module: str) -> None:
-        self._point = importlib.metadata.EntryPoint(module, commands.target(module), "")
+    def __init__(self, name: str) -> None:
+        target = commands.COMMANDS[name.replace("_", " ")]
+        self._point = importlib.metadata.EntryPoint(name, target, "")
 
     def __call__(self, app: Any, app_args: argparse.Namespace | None) -> Any:
         return self._point.load()(app, app_args)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands: a module and a class each, found by their names.
+"""The commands: a module for each group, a class for each command.
 
-The module ``cluster_check`` has the class ``ClusterCheck``, which is the command
-``tacker-k8s-mgmt cluster check``. Nothing else lists it but its line in
-``pyproject.toml`` for ``openstack vnf k8s cluster check``, and the pages of the
-documentation. What several commands share is a module of :mod:`tacker_k8s_mgmt.tools.cli`,
+The group ``cluster`` is in the module of its name; its class ``ClusterCheck`` is the
+command ``tacker-k8s-mgmt cluster check``. :data:`COMMANDS` lists it, beside its line in
+``pyproject.toml`` for ``openstack vnf k8s cluster check`` and the pages of the
+documentation. What several groups share is a module of :mod:`tacker_k8s_mgmt.tools.cli`,
 never one of here.
 
 A class derives from one of :mod:`tacker_k8s_mgmt.tools.cli.base`:
@@ -43,11 +43,21 @@ Errors are exceptions: ``UsageError`` and unreadable input end with exit code 2,
 errors of :mod:`tacker_k8s_mgmt.errors` and ``OSError`` with 1; their texts are printed.
 """
 
-
-def target(module: str) -> str:
-    """Where the class of a command is, as an entry point says it.
-
-    :param module: the command's.
-    """
-    name = "".join(word.capitalize() for word in module.split("_"))
-    return f"{__name__}.{module}:{name}"
+_GROUPS = {
+    "app": ("list", "show"),
+    "cluster": ("check", "kubeconfig", "labels", "list"),
+    "csar": ("build", "check", "cnf"),
+    "inventory": ("preview",),
+    "params": ("check",),
+    "preflight": ("",),
+    "request": ("init",),
+    "runs": ("follow", "list", "metrics", "pages", "show"),
+    "tenant": ("access", "list"),
+}
+#: Where the class of each command is, as an entry point says it. A command is imported
+#: when it is used.
+COMMANDS = {
+    f"{group} {verb}".strip(): f"{__name__}.{group}:{group.title()}{verb.title()}"
+    for group, verbs in _GROUPS.items()
+    for verb in verbs
+}
