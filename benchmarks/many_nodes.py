@@ -16,16 +16,17 @@ from typing import Any, cast
 from benchmarks import figures
 from benchmarks.figures import OperationFigures
 from tacker_k8s_mgmt.hooks.hook import Operation
+from tacker_k8s_mgmt.journal import Journal
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.model.timeline import Timeline
-from tacker_k8s_mgmt.operations import ports
 from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut
 from tacker_k8s_mgmt.operations.state import Dependencies
 from tacker_k8s_mgmt.operations.step import Runner
 from tacker_k8s_mgmt.remote import heat
-from tacker_k8s_mgmt.remote.timing import SystemClock
+from tacker_k8s_mgmt.remote.site import Site
+from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.text import Redactor
 from tacker_k8s_mgmt.topology import heat_stack
 from tacker_k8s_mgmt.topology.heat_stack import Machines
@@ -109,7 +110,7 @@ def _item(
     )
 
 
-class Site(FakeSite):
+class ManyNodes(FakeSite):
     """The unit tests' site, with this many VMs and a stack that is read."""
 
     def __init__(self, control_planes: int, workers: int) -> None:
@@ -146,7 +147,7 @@ def machine(role: Role, number: int) -> Machine:
     return Machine(role, server, f"172.{16 + block}.{tail}", f"10.{block}.{tail}")
 
 
-class _Journal:
+class _Journal(Journal):
     """Records with the time, as a journal's reader gets them."""
 
     def __init__(self, hook: str) -> None:
@@ -162,7 +163,7 @@ def measure(control_planes: int, workers: int, runs: int) -> list[OperationFigur
     """The operations on fakes of that size."""
     found = []
     for _ in range(runs):
-        site = Site(control_planes, workers)
+        site = ManyNodes(control_planes, workers)
         found.append(_operation("instantiate", site, "instantiate_end", Instantiate))
         for steps in (1, 10):
             stacks = site.grow(steps)
@@ -190,7 +191,7 @@ def _rebuilt(one: Machine) -> Machine:
 
 
 def _operation(
-    name: str, site: Site, hook: str, make: Callable[[Dependencies], Operation]
+    name: str, site: ManyNodes, hook: str, make: Callable[[Dependencies], Operation]
 ) -> OperationFigures:
     began = time.perf_counter()
     measured = _hook(hook, make, site)
@@ -198,14 +199,14 @@ def _operation(
 
 
 def _hook(
-    hook: str, make: Callable[[Dependencies], Operation], site: Site
+    hook: str, make: Callable[[Dependencies], Operation], site: ManyNodes
 ) -> figures.HookFigures:
     request, journal = params(), _Journal(hook)
     deps = Dependencies(
         request,
         VNF,
         # The unit tests' fakes have what operations use of it, and no types.
-        cast("ports.Site", site),
+        cast(Site, site),
         FakeClock(),
         ready_timeout=60,
         poll_interval=5,
@@ -214,7 +215,7 @@ def _hook(
     work = make(deps)
     heat_calls, calls = site.heat_calls, len(site.calls)
     redact = Redactor(request.secrets())
-    runner = Runner(hook, journal, SystemClock(), redact, work.left)
+    runner = Runner(hook, journal, Clock(), redact, work.left)
     runner.run(work.steps())
     (operation,) = Timeline(journal.records).operations
     seen = Counter(call.split(".")[0].split()[0] for call in site.calls[calls:])

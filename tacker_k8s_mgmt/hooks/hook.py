@@ -21,7 +21,6 @@ from tacker_k8s_mgmt import config, errors, journal
 from tacker_k8s_mgmt.hooks.advice import RESUME, attached
 from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.model.playbooks import Progress
-from tacker_k8s_mgmt.operations import ports
 from tacker_k8s_mgmt.operations.applications import ApplicationChanges
 from tacker_k8s_mgmt.operations.modify import Concern
 from tacker_k8s_mgmt.operations.node_changes import NodeChanges
@@ -31,7 +30,7 @@ from tacker_k8s_mgmt.operations.tenants import TenantChanges
 from tacker_k8s_mgmt.remote import operator_server
 from tacker_k8s_mgmt.remote.local_files import ProfileFiles
 from tacker_k8s_mgmt.remote.site import Site
-from tacker_k8s_mgmt.remote.timing import SystemClock
+from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.request import profiles, reader
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.profile_document import Source
@@ -65,7 +64,7 @@ class Hook(abc.ABC, Generic[S]):
         self.options = conf[config.GROUP]
         self.state_path = config.state_path(conf)
         self.name = name
-        self.clock = SystemClock()
+        self.clock = Clock()
         self._vnf_id = vnf_id
         self._play = 0
         self._logged = 0.0
@@ -197,7 +196,7 @@ class Hook(abc.ABC, Generic[S]):
             # Whatever there may be in a file.
             LOG.warning("The metrics of %s are not up to date: %s", directory, error)
 
-    def dependencies(self, params: InstallParams, site: ports.Site) -> Dependencies:
+    def dependencies(self, params: InstallParams, site: Site) -> Dependencies:
         """The dependencies of an operation on the cluster."""
         return Dependencies(
             params,

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tacker_k8s_mgmt.errors import ClusterError
 from tacker_k8s_mgmt.model import network_plugins, untrusted
@@ -235,3 +235,92 @@ def listed(ahead: Mapping[str, float], limit: float) -> str:
     """The differences of more than *limit* seconds, by name; "" without any."""
     far = {name: ahead[name] for name in sorted(ahead) if abs(ahead[name]) > limit}
     return ", ".join(f"{name} ({text(seconds)})" for name, seconds in far.items())
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many VMs a group has.
+
+    :param group: its name in Heat; in Tacker's v2 API the VDU's.
+    :param heat: in Heat.
+    :param tacker: in Tacker's database.
+    :param remedy: how to correct Tacker's number.
+    """
+
+    group: str
+    heat: int
+    tacker: int
+    remedy: str
+
+
+@dataclass(frozen=True)
+class MachineIdentity:
+    """The identity of a VM, to compare with what its kubelet reports.
+
+    :param machine_id: ``/etc/machine-id``.
+    :param boot_id: ``/proc/sys/kernel/random/boot_id``.
+    :param nic_mtu: bytes, of its interface on the cluster's network; 0: not known.
+    :param ahead: at least so many seconds its clock is before that of this host;
+        negative if it is behind.
+    """
+
+    machine_id: str
+    boot_id: str
+    nic_mtu: int = 0
+    ahead: float = 0.0
+
+
+@dataclass(frozen=True)
+class NodeObject:
+    """A Node object.
+
+    A rebuilt VM's node has the former name. ``machine_id`` and ``boot_id`` identify the
+    VM whose kubelet reports for it (``/etc/machine-id``,
+    ``/proc/sys/kernel/random/boot_id``).
+
+    :param reason: the kubelet's reason for not being Ready; "" if it is.
+    :param unschedulable: whether it is cordoned.
+    :param taints: as in its ``spec``.
+    :param in_maintenance: whether it has the taint of a node in maintenance.
+    :param provider_id: the cloud provider's id of its VM; "" without a provider.
+    :param uid: of the Node object; a recreated object has another one.
+    :param created: creation time of the Node object (RFC 3339).
+    """
+
+    name: str
+    ready: bool
+    reason: str
+    internal_ip: str
+    kubelet_version: str
+    unschedulable: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    taints: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    machine_id: str = ""
+    boot_id: str = ""
+    provider_id: str = ""
+    uid: str = ""
+    created: str = ""
+    cordoned_by_us: bool = False
+    in_maintenance: bool = False
+
+
+def unfinished(taints: Iterable[Mapping[str, Any]]) -> str:
+    """Why a node cannot take any pod yet, by its taints; "" if it can.
+
+    Its kubelet may be Ready.
+    """
+    why = {t["key"]: _UNFINISHED[t["key"]] for t in taints if t["key"] in _UNFINISHED}
+    return "; ".join(f"{reason} (taint {key})" for key, reason in why.items())
+
+
+# Taints that keep all ordinary pods away until something has been done for the node
+# (Kubernetes' "Well-Known Labels, Annotations and Taints"). Those of pressure come and
+# go with the load, and all others are asked for.
+_UNFINISHED = {
+    "node.cloudprovider.kubernetes.io/uninitialized": (
+        "the cloud controller has not initialized it"
+    ),
+    "node.kubernetes.io/network-unavailable": "its network is not set up",
+    "node.kubernetes.io/not-ready": "it is still marked as not Ready",
+    "node.kubernetes.io/unreachable": "it is still marked as unreachable",
+}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tacker_k8s_mgmt.model import object_shapes
-from tacker_k8s_mgmt.model.vim import NodeObject
+from tacker_k8s_mgmt.model.nodes import NodeObject
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _EXCLUDING = ("NoSchedule", "NoExecute")

@@ -6,66 +6,11 @@ Tacker's v1 API also needs a login with which it runs Helm on the control planes
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import SecretStr
-
-# Taints that keep all ordinary pods away until something has been done for the node
-# (Kubernetes' "Well-Known Labels, Annotations and Taints"). Those of pressure come and
-# go with the load, and all others are asked for.
-_UNFINISHED = {
-    "node.cloudprovider.kubernetes.io/uninitialized": (
-        "the cloud controller has not initialized it"
-    ),
-    "node.kubernetes.io/network-unavailable": "its network is not set up",
-    "node.kubernetes.io/not-ready": "it is still marked as not Ready",
-    "node.kubernetes.io/unreachable": "it is still marked as unreachable",
-}
-
-
-def unfinished(taints: Iterable[Mapping[str, Any]]) -> str:
-    """Why a node cannot take any pod yet, by its taints; "" if it can.
-
-    Its kubelet may be Ready.
-    """
-    why = {t["key"]: _UNFINISHED[t["key"]] for t in taints if t["key"] in _UNFINISHED}
-    return "; ".join(f"{reason} (taint {key})" for key, reason in why.items())
-
-
-@dataclass(frozen=True)
-class NodeObject:
-    """A Node object.
-
-    A rebuilt VM's node has the former name. ``machine_id`` and ``boot_id`` identify the
-    VM whose kubelet reports for it (``/etc/machine-id``,
-    ``/proc/sys/kernel/random/boot_id``).
-
-    :param reason: the kubelet's reason for not being Ready; "" if it is.
-    :param unschedulable: whether it is cordoned.
-    :param taints: as in its ``spec``.
-    :param in_maintenance: whether it has the taint of a node in maintenance.
-    :param provider_id: the cloud provider's id of its VM; "" without a provider.
-    :param uid: of the Node object; a recreated object has another one.
-    :param created: creation time of the Node object (RFC 3339).
-    """
-
-    name: str
-    ready: bool
-    reason: str
-    internal_ip: str
-    kubelet_version: str
-    unschedulable: bool = False
-    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
-    taints: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
-    machine_id: str = ""
-    boot_id: str = ""
-    provider_id: str = ""
-    uid: str = ""
-    created: str = ""
-    cordoned_by_us: bool = False
-    in_maintenance: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,3 +79,64 @@ class HelmLogin:
 
     hosts: tuple[str, ...]
     password: SecretStr
+
+
+@dataclass(frozen=True)
+class Vim:
+    """The cluster in Tacker's VIM registry.
+
+    :param named: the VNF instance names it in its ``vimConnectionInfo``.
+    """
+
+    vim_id: str
+    name: str
+    auth_url: str
+    named: bool
+
+
+@dataclass(frozen=True)
+class VimSpec:
+    """The cluster as it is registered in Tacker.
+
+    :param helm: None: Tacker needs no login to run Helm, or cannot.
+    :param tenant: whose VIM it is; "" for the cluster's own.
+    :param uid: of the cluster's namespace ``kube-system``; "" if it is not known.
+    """
+
+    name: str
+    auth_url: str
+    token: SecretStr
+    ca_certificate: str
+    helm: HelmLogin | None = None
+    tenant: str = ""
+    uid: str = ""
+
+
+class VimFinder(Protocol):
+    """Tacker's VIM registry, read-only."""
+
+    def registered(self) -> tuple[Vim, ...]: ...
+
+    def of_tenants(self) -> Mapping[str, Vim] | None:
+        """The VIMs of tenants by their names; None if Tacker can keep none."""
+
+    def has_login(self, tenant: str, access: ClusterAccess) -> bool: ...
+
+
+class Vims(VimFinder, Protocol):
+    """Tacker's VIM registry, for one VNF instance."""
+
+    def name_taken(self, name: str, tenant: str = "") -> bool: ...
+
+    def helm_password(self) -> SecretStr | None: ...
+
+    def register(self, spec: VimSpec) -> str: ...
+
+    def move_helm(self, hosts: Sequence[str]) -> bool: ...
+
+    def in_use(self, tenant: str | None = None) -> bool:
+        """Whether a VNF runs on a tenant's VIM; None: on any of the cluster."""
+
+    def remove(self) -> bool: ...
+
+    def remove_tenant(self, tenant: str) -> None: ...

@@ -7,15 +7,15 @@ from tacker_k8s_mgmt.model import manifests
 from tacker_k8s_mgmt.model.applications import owner_of
 from tacker_k8s_mgmt.model.manifests import OWNER, title
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
-from tacker_k8s_mgmt.operations.application_ports import Applications
 from tacker_k8s_mgmt.operations.application_sources import Wanted, namespace_of
+from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.reader import InstallParams
 
 
 def problems(
     wanted: Sequence[Wanted],
-    host: Applications,
+    host: ApplicationHost,
     nodes: Sequence[NodeMarks],
     params: InstallParams,
 ) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _images(wanted: Wanted, allowed: frozenset[str]) -> Iterator[str]:
             )
 
 
-def _api(wanted: Wanted, host: Applications) -> Iterator[str]:
+def _api(wanted: Wanted, host: ApplicationHost) -> Iterator[str]:
     """What the API server has against its objects."""
     owner, objects = owner_of(wanted.app.name), wanted.content.objects
     # A Job that is there is replaced, not changed.

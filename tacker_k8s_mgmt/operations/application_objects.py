@@ -7,14 +7,14 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import manifests
 from tacker_k8s_mgmt.model.applications import Record
 from tacker_k8s_mgmt.model.manifests import JOB, Object, identity, is_going, title
-from tacker_k8s_mgmt.operations.application_ports import Applications
+from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 
 LOG = logging.getLogger(__name__)
 
 _DEPLOYED = "deployed"
 
 
-def released(host: Applications, name: str, namespace: str) -> list[Object]:
+def released(host: ApplicationHost, name: str, namespace: str) -> list[Object]:
     """The objects of a chart's release, with its hooks; none if there is no release.
 
     :raises ClusterError: what Helm has of it cannot be understood.
@@ -30,7 +30,7 @@ def released(host: Applications, name: str, namespace: str) -> list[Object]:
     return list(manifests.placed(objects, namespace, wide))
 
 
-def recorded(host: Applications, record: Record) -> list[Object]:
+def recorded(host: ApplicationHost, record: Record) -> list[Object]:
     """The objects that were last applied completely, without hooks of a chart."""
     objects = list(record.good.objects) if record.good else []
     if record.chart:
@@ -39,7 +39,7 @@ def recorded(host: Applications, record: Record) -> list[Object]:
     return objects
 
 
-def lacking(host: Applications, record: Record) -> tuple[str, ...]:
+def lacking(host: ApplicationHost, record: Record) -> tuple[str, ...]:
     """What the cluster lacks of an application that its record says is there.
 
     A Job is not looked for: its time to live removes it. What cannot be read, because

@@ -21,7 +21,7 @@ from tacker_k8s_mgmt.model.manifests import (
     titles,
 )
 from tacker_k8s_mgmt.operations import application_objects
-from tacker_k8s_mgmt.operations.application_ports import Applications
+from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 
 LOG = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ _LIMIT = 300.0  # seconds, until objects and their pods are gone
 _OF_APPLICATIONS = owner_of("")
 
 
-def remove(host: Applications, record: Record) -> str:
+def remove(host: ApplicationHost, record: Record) -> str:
     """Remove an application; this can be repeated after a failure.
 
     :returns: what stays, and why; "" for nothing.
@@ -61,7 +61,7 @@ def remove(host: Applications, record: Record) -> str:
     return " and ".join([*kept, *([left] if left else [])])
 
 
-def _begin(host: Applications, record: Record, objects: Sequence[Object]) -> Record:
+def _begin(host: ApplicationHost, record: Record, objects: Sequence[Object]) -> Record:
     """Record that it is being removed, and what cannot be found any more then."""
     place = (record.name, record.namespace)
     release = application_objects.released(host, *place) if record.chart else []
@@ -74,14 +74,14 @@ def _begin(host: Applications, record: Record, objects: Sequence[Object]) -> Rec
     return record
 
 
-def delete_volumes(host: Applications) -> None:
+def delete_volumes(host: ApplicationHost) -> None:
     """Remove the applications whose volumes are to be deleted with them."""
     for record in host.records.read().values():
         if record.volumes == "delete":
             remove(host, record)
 
 
-def _deleted_with(host: Applications, claims: Sequence[Object]) -> list[Object]:
+def _deleted_with(host: ApplicationHost, claims: Sequence[Object]) -> list[Object]:
     """The volumes that are deleted when nothing claims them any more."""
     specs = [one.get("spec") or {} for one in host.objects.present(claims)]
     volumes = [
@@ -97,7 +97,7 @@ def _deleted_with(host: Applications, claims: Sequence[Object]) -> list[Object]:
 
 
 def _claims(
-    host: Applications, record: Record, objects: Sequence[Object]
+    host: ApplicationHost, record: Record, objects: Sequence[Object]
 ) -> list[Object]:
     """Its volumes' claims: of its manifests, and of its StatefulSets."""
     found = [one for one in objects if one["kind"] == CLAIM]
@@ -108,7 +108,7 @@ def _claims(
     return found
 
 
-def _remove_namespace(host: Applications, record: Record) -> str:
+def _remove_namespace(host: ApplicationHost, record: Record) -> str:
     """Remove the namespace, if it was made for an application and is empty."""
     space = {
         "apiVersion": "v1",

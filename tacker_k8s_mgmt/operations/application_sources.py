@@ -13,8 +13,8 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import applications, chart_archive, manifests, untrusted
 from tacker_k8s_mgmt.model.applications import Chart, Content, Record
 from tacker_k8s_mgmt.model.manifests import Object, Unusable
-from tacker_k8s_mgmt.operations import ports
-from tacker_k8s_mgmt.operations.application_ports import Applications
+from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
+from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.applications import Application, SourceFile
 
 LOG = logging.getLogger(__name__)
@@ -57,8 +57,8 @@ class Sources:
 
     def __init__(
         self,
-        package: ports.Preconditions,
-        host: Applications | None = None,
+        package: Site,
+        host: ApplicationHost | None = None,
         records: Mapping[str, Record] | None = None,
         version: str = "",
     ) -> None:
@@ -127,7 +127,7 @@ class Sources:
         return Wanted(app, content, secrets.token_hex(16), chart, rendered)
 
     def _rendered(
-        self, app: Application, chart: Chart, host: Applications
+        self, app: Application, chart: Chart, host: ApplicationHost
     ) -> Sequence[Object]:
         self._api_versions = self._api_versions or host.objects.api_versions()
         place = (app.name, app.place, self._version, self._api_versions)

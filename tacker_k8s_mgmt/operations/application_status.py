@@ -7,12 +7,12 @@ from tacker_k8s_mgmt.model import manifests
 from tacker_k8s_mgmt.model.applications import Record
 from tacker_k8s_mgmt.model.manifests import JOB, ROLLED_OUT, is_going, title
 from tacker_k8s_mgmt.operations import application_objects
-from tacker_k8s_mgmt.operations.application_ports import Applications
+from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.status.application_report import ApplicationState, ObjectState
 
 
-def read(host: Applications, params: InstallParams) -> tuple[ApplicationState, ...]:
+def read(host: ApplicationHost, params: InstallParams) -> tuple[ApplicationState, ...]:
     """The applications that the parameters want, and those that the cluster has."""
     records = host.records.read()
     wanted = dict.fromkeys(app.name for app in params.applications)
@@ -24,7 +24,7 @@ def read(host: Applications, params: InstallParams) -> tuple[ApplicationState, .
     return tuple(found)
 
 
-def _states(host: Applications, record: Record) -> Iterator[ObjectState]:
+def _states(host: ApplicationHost, record: Record) -> Iterator[ObjectState]:
     """Each object, with what is wrong with it."""
     objects = application_objects.recorded(host, record)
     present = host.objects.present(objects)

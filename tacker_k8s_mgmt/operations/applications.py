@@ -24,13 +24,13 @@ from tacker_k8s_mgmt.operations import (
     balancing,
     exposures,
     node_settings,
-    ports,
 )
-from tacker_k8s_mgmt.operations.application_ports import Applications
 from tacker_k8s_mgmt.operations.application_rollout import Rollout
 from tacker_k8s_mgmt.operations.application_sources import Sources, Wanted
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
+from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 from tacker_k8s_mgmt.request.reader import InstallParams
@@ -48,9 +48,7 @@ class ApplicationsRefused(errors.ProblemList):
     default_hint = "None of them was touched."
 
 
-def package_problems(
-    params: InstallParams, package: ports.Preconditions
-) -> tuple[str, ...]:
+def package_problems(params: InstallParams, package: Site) -> tuple[str, ...]:
     """What is wrong with the files in the VNF package; needs no cluster."""
     sources = Sources(package)
     sources.read(params.applications)
@@ -141,7 +139,7 @@ class ApplicationChanges:
         """What stays behind."""
         return " ".join(self._left)
 
-    def _nodes(self, host: Applications) -> list[NodeMarks]:
+    def _nodes(self, host: ApplicationHost) -> list[NodeMarks]:
         """The nodes with their labels as the settings of the same request want them."""
         state = self._state
         wanted = node_settings.wanted(state)
@@ -219,7 +217,7 @@ class ApplicationChanges:
     def _is_there(self, app: Application) -> bool:
         return app.name in self._there
 
-    def _has(self, host: Applications, wanted: Wanted) -> bool:
+    def _has(self, host: ApplicationHost, wanted: Wanted) -> bool:
         """Whether the cluster has it all, by its objects and not only by its record."""
         app, record = wanted.app, self._records.get(wanted.app.name)
         if record is None or not record.has(wanted.content.digest):

@@ -17,9 +17,9 @@ from tacker_k8s_mgmt.model.load_balancer import (
     expose,
 )
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, of_role
-from tacker_k8s_mgmt.operations import ports
 from tacker_k8s_mgmt.operations.records import SERVICES_FILE
 from tacker_k8s_mgmt.operations.state import ClusterState
+from tacker_k8s_mgmt.remote.balancer_vm import Balancer
 from tacker_k8s_mgmt.request.installation import LoadBalancer
 
 
@@ -200,7 +200,7 @@ def _proxies(state: ClusterState) -> tuple[tuple[str, ...], str]:
     return options, "".join(f"{url}\n" for url in given.values())
 
 
-def _remote(state: ClusterState) -> ports.Balancer:
+def _remote(state: ClusterState) -> Balancer:
     return state.site.balancer(_target(state)[0])
 
 

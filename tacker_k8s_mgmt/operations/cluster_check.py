@@ -14,11 +14,12 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
-from tacker_k8s_mgmt.model.nodes import Node, Role, name_nodes
+from tacker_k8s_mgmt.model.nodes import Node, NodeObject, Role, name_nodes
 from tacker_k8s_mgmt.model.services import Service
-from tacker_k8s_mgmt.model.vim import ClusterAccess, NodeObject
-from tacker_k8s_mgmt.operations import application_status, ports, tenants
+from tacker_k8s_mgmt.model.vim import ClusterAccess, Vim
+from tacker_k8s_mgmt.operations import application_status, tenants
 from tacker_k8s_mgmt.operations.records import ClusterRecords, nodes_in
+from tacker_k8s_mgmt.remote.readonly_site import SeenSite
 from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.status import rows as report
 from tacker_k8s_mgmt.status import settings_report, tenant_rows
@@ -26,7 +27,7 @@ from tacker_k8s_mgmt.status.application_report import (
     ApplicationsReport,
     ApplicationState,
 )
-from tacker_k8s_mgmt.status.facts import Answers, HealCommands, Report, Source, Vim
+from tacker_k8s_mgmt.status.facts import Answers, HealCommands, Report, Source
 from tacker_k8s_mgmt.status.settings_report import SettingsReport
 from tacker_k8s_mgmt.status.tenant_rows import TenantsReport
 from tacker_k8s_mgmt.text import Redactor
@@ -57,7 +58,7 @@ class Survey:
         self,
         params: InstallParams,
         vnf_id: str,
-        view: ports.View,
+        view: SeenSite,
         settings: Settings | None = None,
         heals: HealCommands | None = None,
     ) -> None:

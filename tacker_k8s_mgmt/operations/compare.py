@@ -19,13 +19,13 @@ from tacker_k8s_mgmt.operations import records as heal_record
 from tacker_k8s_mgmt.operations.records import (
     JOINED_FILE,
     KEPT_INVENTORY,
-    MACHINES_FILE,
     MTU_FILE,
     SERVICES_FILE,
     Healing,
     rebuilt,
 )
 from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
+from tacker_k8s_mgmt.remote.vms import MACHINES_FILE
 from tacker_k8s_mgmt.request import fields
 from tacker_k8s_mgmt.topology import membership
 from tacker_k8s_mgmt.topology.membership import Membership

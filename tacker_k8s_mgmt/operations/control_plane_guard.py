@@ -9,9 +9,9 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import quorum
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember
-from tacker_k8s_mgmt.operations import ports
 from tacker_k8s_mgmt.operations.readiness import not_ready
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.topology.membership import Membership
 
 _ONE = (
@@ -141,7 +141,7 @@ class ControlPlaneGuard:
         )
 
 
-def etcd_without(state: ClusterState, leaving: Sequence[Node]) -> ports.Etcd:
+def etcd_without(state: ClusterState, leaving: Sequence[Node]) -> EtcdClient:
     """etcd through a control plane that stays."""
     state.silent_planes |= {node.server_id for node in leaving}
     return state.through(state.site.etcd)

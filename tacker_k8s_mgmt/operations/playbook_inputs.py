@@ -14,13 +14,13 @@ from tacker_k8s_mgmt.operations import records, upgrade_plan
 from tacker_k8s_mgmt.operations.records import (
     JOINED_FILE,
     KEPT_INVENTORY,
-    MACHINES_FILE,
     MOVING_FILE,
     VARIABLES_FILE,
     Healing,
     rebuilt,
 )
 from tacker_k8s_mgmt.operations.state import ClusterState
+from tacker_k8s_mgmt.remote.vms import MACHINES_FILE
 from tacker_k8s_mgmt.request.reader import InstallParams
 
 

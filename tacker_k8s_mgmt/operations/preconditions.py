@@ -15,9 +15,10 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import HINT, NOTED, REFUSED, Node, listed
-from tacker_k8s_mgmt.operations import applications, ports
+from tacker_k8s_mgmt.operations import applications
 from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.request.tenants import Tenant
 
@@ -59,7 +60,7 @@ def names_taken(deps: Dependencies) -> Iterator[str]:
             )
 
 
-def check_server(site: ports.Preconditions, *findings: str) -> None:
+def check_server(site: Site, *findings: str) -> None:
     """Check the VNF package and the Ansible server.
 
     :param findings: of other checks.

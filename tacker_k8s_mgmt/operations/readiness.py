@@ -4,10 +4,9 @@
 from collections.abc import Callable, Sequence
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.nodes import Node
-from tacker_k8s_mgmt.model.vim import NodeObject, unfinished
-from tacker_k8s_mgmt.operations import ports
+from tacker_k8s_mgmt.model.nodes import MachineIdentity, Node, NodeObject, unfinished
 from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
+from tacker_k8s_mgmt.remote.site import Site
 
 _FIRST_PAUSE = 0.2  # seconds; each later one doubles it, up to the poll interval
 _TRANSIENT = (errors.ConnectError, errors.CommandTimeout, errors.CommandFailed)
@@ -79,13 +78,13 @@ def wait_until_well(
         pause = min(2 * pause, deps.poll_interval)
 
 
-def verify_identity(vms: ports.Vms, seen: NodeObjects, nodes: Sequence[Node]) -> None:
+def verify_identity(vms: Site, seen: NodeObjects, nodes: Sequence[Node]) -> None:
     """Check that each Node object is of the node's VM, not of a former one.
 
     :raises ClusterError: naming the nodes that are of another machine.
     """
 
-    def is_of(vm: ports.MachineIdentity, node: Node) -> bool:
+    def is_of(vm: MachineIdentity, node: Node) -> bool:
         reported = seen[node.name]
         return (vm.machine_id, vm.boot_id) == (reported.machine_id, reported.boot_id)
 

@@ -26,7 +26,9 @@ from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
-from tacker_k8s_mgmt.operations import ports, upgrade_plan
+from tacker_k8s_mgmt.operations import upgrade_plan
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import WorkDir
+from tacker_k8s_mgmt.remote.vms import MACHINES_FILE
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 
 FILE_NAME = "healing.json"
@@ -126,8 +128,8 @@ def parse_whole(text: str) -> WholeHeal:
 LOG = logging.getLogger(__name__)
 
 VARIABLES_FILE = "vars.json"
-#: Server id and SSH address of every VM whose host key is recorded.
-MACHINES_FILE = "machines.json"
+
+
 #: The smallest MTU of the nodes' interfaces when the cluster was made.
 MTU_FILE = "nic_mtu.json"
 #: Ids of the servers that are full members of the cluster.
@@ -163,7 +165,7 @@ Content = TypeVar("Content")
 
 class _Holder(Protocol):
     @property
-    def workdir(self) -> ports.Records: ...
+    def workdir(self) -> WorkDir: ...
 
 
 class ClusterRecords:

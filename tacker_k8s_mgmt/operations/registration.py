@@ -10,10 +10,11 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Node, api_url, names_of
-from tacker_k8s_mgmt.model.vim import CHARTS, ClusterAccess, HelmLogin
-from tacker_k8s_mgmt.operations import ports, preconditions
+from tacker_k8s_mgmt.model.vim import CHARTS, ClusterAccess, HelmLogin, VimSpec
+from tacker_k8s_mgmt.operations import preconditions
 from tacker_k8s_mgmt.operations.state import ClusterState
 from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.remote.kubernetes.helm import HelmHost
 from tacker_k8s_mgmt.request.reader import API_PORT
 
 LOG = logging.getLogger(__name__)
@@ -44,8 +45,8 @@ def prepare(
         )
         return None
     access = access or state.cluster().admin_access()
-    hosts: dict[Node, ports.HelmHost] = {}
-    new: dict[Node, ports.HelmHost] = {}
+    hosts: dict[Node, HelmHost] = {}
+    new: dict[Node, HelmHost] = {}
     for plane in state.planes():
         try:
             host = state.site.helm(plane)
@@ -73,9 +74,7 @@ def _addresses(state: ClusterState) -> tuple[str, ...]:
     return tuple(node.ssh_address for node in state.planes())
 
 
-def _share_charts(
-    hosts: Mapping[Node, ports.HelmHost], new: Mapping[Node, ports.HelmHost]
-) -> None:
+def _share_charts(hosts: Mapping[Node, HelmHost], new: Mapping[Node, HelmHost]) -> None:
     """Tacker copies a chart to the control planes of its installation only."""
     if not hosts or not new:
         return
@@ -106,7 +105,7 @@ def register(state: ClusterState, access: ClusterAccess) -> None:
 
     Where Helm is asked for, Tacker can log in to the control planes before.
     """
-    spec = ports.VimSpec(
+    spec = VimSpec(
         name=preconditions.vim_name(state.params, state.deps.vnf_id),
         auth_url=state.endpoint(),
         token=access.token,

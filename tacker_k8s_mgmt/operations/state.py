@@ -10,12 +10,22 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory, variables
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url, of_role
+from tacker_k8s_mgmt.model.nodes import (
+    Machine,
+    Node,
+    NodeObject,
+    Role,
+    api_url,
+    of_role,
+)
 from tacker_k8s_mgmt.model.playbooks import Progress
-from tacker_k8s_mgmt.model.vim import NodeObject
-from tacker_k8s_mgmt.operations import application_ports, ports
-from tacker_k8s_mgmt.operations.object_ports import Manifests
 from tacker_k8s_mgmt.operations.records import ClusterRecords, Healing, nodes_in
+from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
+from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
+from tacker_k8s_mgmt.remote.site import Site
+from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.request import fields
 from tacker_k8s_mgmt.request.reader import API_PORT, InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import Machines
@@ -40,8 +50,8 @@ class Dependencies:
 
     params: InstallParams
     vnf_id: str
-    site: ports.Site
-    clock: ports.Clock
+    site: Site
+    clock: Clock
     ready_timeout: float
     poll_interval: float
     on_progress: Callable[[Progress], None]
@@ -86,7 +96,7 @@ class ClusterState:
         return self.deps.params
 
     @property
-    def site(self) -> ports.Site:
+    def site(self) -> Site:
         """Everything that the operation may use."""
         return self.deps.site
 
@@ -161,7 +171,7 @@ class ClusterState:
         """The cluster's Node objects by name."""
         return {node.name: node for node in self.cluster().nodes()}
 
-    def cluster(self) -> ports.Cluster:
+    def cluster(self) -> KubeControl:
         """The cluster through the first control plane whose own API server is ready.
 
         Without one, through the first that accepts a login.
@@ -174,11 +184,11 @@ class ClusterState:
         """The objects in the cluster, likewise."""
         return self._through_ready(self.site.manifests)
 
-    def applications(self) -> application_ports.Applications:
+    def applications(self) -> ApplicationHost:
         """The applications on it, likewise."""
         return self._through_ready(self.site.applications)
 
-    def pod_network(self) -> ports.PodNetwork:
+    def pod_network(self) -> PodNetwork:
         """The network of the pods, likewise."""
         return self._through_ready(self.site.pod_network)
 

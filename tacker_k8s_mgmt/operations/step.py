@@ -13,7 +13,8 @@ from typing import Any
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.operations import ports
+from tacker_k8s_mgmt.journal import Journal
+from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.text import Redactor, printable
 
 LOG = logging.getLogger(__name__)
@@ -60,8 +61,8 @@ class Runner:
     """
 
     operation: str
-    journal: ports.Journal
-    clock: ports.Clock
+    journal: Journal
+    clock: Clock
     redact: Redactor
     on_failure: Callable[[], str] = lambda: ""
     advice: Callable[[Exception], str] = lambda error: ""

@@ -11,19 +11,18 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import manifests as object_differences
-from tacker_k8s_mgmt.model.manifests import is_going, key, without
+from tacker_k8s_mgmt.model.manifests import Object, is_going, key, without
 from tacker_k8s_mgmt.model.nodes import same_server
-from tacker_k8s_mgmt.model.vim import ClusterAccess
+from tacker_k8s_mgmt.model.vim import ClusterAccess, VimSpec
 from tacker_k8s_mgmt.operations import (
-    ports,
     preconditions,
     readiness,
     registration,
     tenant_objects,
 )
-from tacker_k8s_mgmt.operations.object_ports import Manifests, ManifestsReader, Object
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.request.tenants import Tenant
 
 LOG = logging.getLogger(__name__)
@@ -114,12 +113,12 @@ def is_applied(state: ClusterState) -> bool:
     )
 
 
-def _wanted(manifests: ManifestsReader, tenant: Tenant) -> tuple[Object, ...]:
+def _wanted(manifests: Manifests, tenant: Tenant) -> tuple[Object, ...]:
     """The objects of a tenant, as far as this cluster can have them."""
     return tenant_objects.of(tenant, guarded=manifests.serves(*tenant_objects.POLICY))
 
 
-def differences(manifests: ManifestsReader, tenant: Tenant) -> Iterator[str]:
+def differences(manifests: Manifests, tenant: Tenant) -> Iterator[str]:
     """What the objects of a tenant differ in from what is wanted."""
     wanted = _wanted(manifests, tenant)
     present = {_key(one): one for one in manifests.present(wanted)}
@@ -153,7 +152,7 @@ def register(state: ClusterState) -> None:
         access = _access(state, tenant)
         if access is None:
             raise errors.ClusterError(detail=f"Tenant {tenant.name} has no token.")
-        spec = ports.VimSpec(
+        spec = VimSpec(
             name=preconditions.tenant_vim_name(state.params, state.deps.vnf_id, tenant),
             auth_url=state.endpoint(),
             token=access.token,
@@ -175,7 +174,7 @@ def are_registered(state: ClusterState) -> bool:
     )
 
 
-def known(manifests: ManifestsReader) -> frozenset[str]:
+def known(manifests: Manifests) -> frozenset[str]:
     """The names of the tenants that have something in the cluster."""
     found = (
         *manifests.get("namespaces", selector=_SELECTOR),
@@ -300,7 +299,7 @@ class TenantChanges:
             manifests.delete((tenant_objects.accounts(),), _DELETE_LIMIT)
 
 
-def access(manifests: ManifestsReader, tenant: str) -> ClusterAccess | None:
+def access(manifests: Manifests, tenant: str) -> ClusterAccess | None:
     """The login of a tenant's account; None while it has no token."""
     secrets = manifests.present((tenant_objects.token(tenant),))
     return ClusterAccess.read(secrets[0]) if secrets else None

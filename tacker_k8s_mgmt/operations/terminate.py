@@ -11,17 +11,19 @@ from collections.abc import Sequence
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.operations import application_removal, ports
+from tacker_k8s_mgmt.model.vim import Vims
+from tacker_k8s_mgmt.operations import application_removal
 from tacker_k8s_mgmt.operations.records import ClusterRecords
 from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.remote.site import Site
 
 LOG = logging.getLogger(__name__)
 
 _PATIENCE = 60.0  # seconds for an operation that ends because its VMs are gone
 
 
-def terminate_start(vims: ports.Vims) -> tuple[Step, ...]:
+def terminate_start(vims: Vims) -> tuple[Step, ...]:
     """The steps of ``terminate_start``: checks while everything is still there."""
 
     def check_unused() -> None:
@@ -35,7 +37,7 @@ def terminate_start(vims: ports.Vims) -> tuple[Step, ...]:
     return (Step("check that no VNF uses the cluster's VIM", check_unused),)
 
 
-def refuse_exposed(vnf_id: str, server: ports.AnsibleServer, host: str) -> Step:
+def refuse_exposed(vnf_id: str, server: Site, host: str) -> Step:
     """The step that refuses to terminate a cluster whose load balancer exposes CNFs.
 
     A record that cannot be read refuses nothing: it must not keep the VNF.
@@ -88,8 +90,8 @@ def delete_volumes(deps: Dependencies) -> tuple[Step, ...]:
 
 def terminate_end(
     vnf_id: str,
-    vims: ports.Vims,
-    server: ports.AnsibleServer | None,
+    vims: Vims,
+    server: Site | None,
 ) -> tuple[Step, ...]:
     """The steps of ``terminate_end``, in the order of work.
 
@@ -103,7 +105,7 @@ def terminate_end(
     return (remove_vim, Step(directory, lambda: _remove_directory(vnf_id, server)))
 
 
-def _remove_directory(vnf_id: str, server: ports.AnsibleServer) -> None:
+def _remove_directory(vnf_id: str, server: Site) -> None:
     """Best effort: the VMs are gone, so a failure here must not keep the VNF."""
     try:
         remove_own(vnf_id, server)
@@ -116,9 +118,7 @@ def _remove_directory(vnf_id: str, server: ports.AnsibleServer) -> None:
         )
 
 
-def remove_own(
-    vnf_id: str, server: ports.AnsibleServer, keep: Sequence[str] | None = None
-) -> None:
+def remove_own(vnf_id: str, server: Site, keep: Sequence[str] | None = None) -> None:
     """Stop what runs for the cluster, whose VMs are gone, and remove its directory.
 
     :param keep: names of the files that stay in a directory that is only emptied.

@@ -20,10 +20,16 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.model import quorum
-from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
+from tacker_k8s_mgmt.model.nodes import (
+    Node,
+    NodeObject,
+    Role,
+    names_of,
+    of_role,
+    unfinished,
+)
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.pods import Placement
-from tacker_k8s_mgmt.model.vim import NodeObject, unfinished
 from tacker_k8s_mgmt.operations import (
     balancing,
     playbook_inputs,

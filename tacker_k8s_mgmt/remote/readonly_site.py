@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.nodes import Node
+from tacker_k8s_mgmt.model.nodes import Count, Node
 from tacker_k8s_mgmt.remote import vms
 from tacker_k8s_mgmt.remote.site import PARALLEL_LOGINS, Site
 from tacker_k8s_mgmt.remote.ssh.known_hosts import (
@@ -19,7 +19,7 @@ from tacker_k8s_mgmt.remote.ssh.known_hosts import (
 )
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.reader import InstallParams
-from tacker_k8s_mgmt.status.facts import Count, HealCommands
+from tacker_k8s_mgmt.status.facts import HealCommands
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
 

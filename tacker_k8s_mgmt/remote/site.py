@@ -24,8 +24,8 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.model import load_balancer
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
-from tacker_k8s_mgmt.operations.ports import MachineIdentity, Vims
+from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node, Role, api_url
+from tacker_k8s_mgmt.model.vim import Vims
 from tacker_k8s_mgmt.remote import node_registries, vms
 from tacker_k8s_mgmt.remote.ansible.cluster_directory import LockedSession, WorkDir
 from tacker_k8s_mgmt.remote.ansible.playbook_runner import PlaybookRunner, Playbooks

@@ -69,8 +69,8 @@ def reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-class SystemClock:
-    """The real :class:`tacker_k8s_mgmt.operations.ports.Clock`."""
+class Clock:
+    """Time as operations use it."""
 
     def now(self) -> float:
         """Seconds of a monotonic clock."""

@@ -20,9 +20,8 @@ from pydantic import TypeAdapter
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import untrusted
-from tacker_k8s_mgmt.model.nodes import Machine, Node
-from tacker_k8s_mgmt.operations.ports import MachineIdentity, Records, WorkDir
-from tacker_k8s_mgmt.operations.records import MACHINES_FILE
+from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import WorkDir
 from tacker_k8s_mgmt.remote.ssh import known_hosts, login
 from tacker_k8s_mgmt.remote.ssh.channel import last_lines
 from tacker_k8s_mgmt.remote.ssh.known_hosts import KNOWN_HOSTS, HostKeys
@@ -39,7 +38,7 @@ _LOST = (
 )
 
 
-def load(directory: Records, host: str) -> HostKeys:
+def load(directory: WorkDir, host: str) -> HostKeys:
     """Return the recorded keys; none where there is no file.
 
     :param host: the Ansible server.
@@ -70,7 +69,7 @@ def save(directory: WorkDir, keys: HostKeys) -> None:
     directory.write(KNOWN_HOSTS, keys.text())
 
 
-def _lacks(keys: HostKeys, directory: Records, before: Mapping[str, str]) -> str:
+def _lacks(keys: HostKeys, directory: WorkDir, before: Mapping[str, str]) -> str:
     """Return what the file lacks; "" for nothing."""
     if not (missing := _without_key(keys, before)):
         return ""
@@ -90,7 +89,7 @@ def _without_key(keys: HostKeys, machines: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _machines(directory: Records) -> Mapping[str, str]:
+def _machines(directory: WorkDir) -> Mapping[str, str]:
     """Return the addresses of the recorded VMs by server id.
 
     A spoiled record proves nothing: it is rebuilt from the keys.
@@ -277,3 +276,7 @@ class VmSessions:
                 expected.result().close()
         for session in self._sessions.values():
             session.close()
+
+
+#: Server id and SSH address of every VM whose host key is recorded.
+MACHINES_FILE = "machines.json"

@@ -12,10 +12,16 @@ from tacker_k8s_mgmt.model import node_marks
 from tacker_k8s_mgmt.model.load_balancer import Server
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
-from tacker_k8s_mgmt.model.nodes import Node, Role, same_server
-from tacker_k8s_mgmt.model.vim import NodeObject, unfinished
+from tacker_k8s_mgmt.model.nodes import (
+    Count,
+    Node,
+    NodeObject,
+    Role,
+    same_server,
+    unfinished,
+)
 from tacker_k8s_mgmt.request.installation import LoadBalancer
-from tacker_k8s_mgmt.status.facts import Answers, Cell, Count, Finding, Heal
+from tacker_k8s_mgmt.status.facts import Answers, Cell, Finding, Heal
 
 UNKNOWN = Cell("?")
 ABSENT = Cell("-")

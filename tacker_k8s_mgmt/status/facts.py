@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.nodes import Count, Node, NodeObject, Role
 from tacker_k8s_mgmt.model.services import Service
-from tacker_k8s_mgmt.model.vim import NodeObject
+from tacker_k8s_mgmt.model.vim import Vim
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
@@ -84,35 +84,6 @@ class Source(enum.Enum):
         """Its name in a sentence."""
         names = {"heat": "Heat", "vim": "VIM"}
         return names.get(self.value, self.value.replace("_", " "))
-
-
-@dataclass(frozen=True)
-class Vim:
-    """The cluster in Tacker's VIM registry.
-
-    :param named: the VNF instance names it in its ``vimConnectionInfo``.
-    """
-
-    vim_id: str
-    name: str
-    auth_url: str
-    named: bool
-
-
-@dataclass(frozen=True)
-class Count:
-    """How many VMs a group has.
-
-    :param group: its name in Heat; in Tacker's v2 API the VDU's.
-    :param heat: in Heat.
-    :param tacker: in Tacker's database.
-    :param remedy: how to correct Tacker's number.
-    """
-
-    group: str
-    heat: int
-    tacker: int
-    remedy: str
 
 
 @dataclass(frozen=True)

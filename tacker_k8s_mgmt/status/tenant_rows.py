@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.vim import Vim
 from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.request.tenants import Tenant
 from tacker_k8s_mgmt.status.columns import ABSENT, BLANK, UNKNOWN, differs
-from tacker_k8s_mgmt.status.facts import Answers, Cell, Finding, Row, Source, Vim
+from tacker_k8s_mgmt.status.facts import Answers, Cell, Finding, Row, Source
 
 _SEND_AGAIN = (
     "Modify the VNF instance again with k8s_tenants in its metadata, even an unchanged "

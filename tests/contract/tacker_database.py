@@ -24,7 +24,7 @@ from tacker.sol_refactored import objects as v2_objects
 from tacker_k8s_mgmt.hooks.v1 import vim_registry
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.hooks.v2.connections import Connections
-from tacker_k8s_mgmt.operations.ports import VimSpec
+from tacker_k8s_mgmt.model.vim import VimSpec
 from tacker_k8s_mgmt.request import reader as parameters
 
 Params = dict[str, Any] | None

@@ -26,8 +26,7 @@ from tacker.nfvo import nfvo_plugin
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, stack, vim_registry
 from tacker_k8s_mgmt.hooks.v1.instance import clear
-from tacker_k8s_mgmt.model.vim import HelmLogin
-from tacker_k8s_mgmt.operations.ports import VimSpec
+from tacker_k8s_mgmt.model.vim import HelmLogin, VimSpec
 from tests.contract.v1_instances import saved_instance
 
 

@@ -19,9 +19,9 @@ from tacker_k8s_mgmt import errors, journal
 from tacker_k8s_mgmt.hooks.v1 import lookup, vim_registry
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.model.vim import Vim
 from tacker_k8s_mgmt.remote.ssh import login
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
-from tacker_k8s_mgmt.status.facts import Vim
 from tests.contract.tacker_configuration import configured, database, python
 from tests.contract.v1_instances import hook
 from tests.helpers.requests import params

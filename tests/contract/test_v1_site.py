@@ -15,10 +15,14 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import hook as v1_context
 from tacker_k8s_mgmt.hooks.v1 import vim_registry
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.model.vim import NodeObject
+from tacker_k8s_mgmt.model.nodes import (
+    Machine,
+    MachineIdentity,
+    NodeObject,
+    Role,
+    name_nodes,
+)
 from tacker_k8s_mgmt.operations import readiness
-from tacker_k8s_mgmt.operations.ports import MachineIdentity
 from tacker_k8s_mgmt.remote import site, vms
 from tests.contract.v1_instances import hook
 from tests.helpers import ssh_keys

@@ -11,7 +11,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import driver, stack
-from tacker_k8s_mgmt.operations.ports import VimSpec
+from tacker_k8s_mgmt.model.vim import VimSpec
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import dependencies

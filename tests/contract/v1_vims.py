@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from tacker.common import utils
 from tacker.extensions import nfvo
 
-from tacker_k8s_mgmt.operations.ports import VimSpec
+from tacker_k8s_mgmt.model.vim import VimSpec
 
 
 class FakePlugin:

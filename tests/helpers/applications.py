@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.operations.step import Runner, Step
 from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.remote.ssh.session import Session
-from tacker_k8s_mgmt.remote.timing import SystemClock
+from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.request.reader import InstallParams, parse
 from tacker_k8s_mgmt.text import Redactor
 from tests.helpers.fakes.journal import FakeJournal
@@ -91,7 +91,7 @@ def state_of(site: ApplicationSite, params: InstallParams) -> ClusterState:
         params,
         VNF,
         site,  # type: ignore[arg-type]
-        SystemClock(),
+        Clock(),
         ready_timeout=60,
         poll_interval=0.2,
         on_progress=lambda progress: None,

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
-from tacker_k8s_mgmt.operations import ports
 from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.operations.modify import Modify
 from tacker_k8s_mgmt.operations.node_changes import NodeChanges
+from tacker_k8s_mgmt.remote.readonly_site import SeenSite
 from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.site import FakeSite
@@ -62,6 +62,6 @@ def routes(site: FakeSite) -> Collection[str]:
 
 def report(site: FakeSite) -> list[tuple[str, str]]:
     """What ``cluster check`` finds."""
-    view = cast(ports.View, site)
+    view = cast(SeenSite, site)
     done = Survey(params(), VNF, view, site.settings).take()
     return [(row.name, found.text) for row in done.rows for found in row.findings]

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.operations import ports
 from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.operations.instantiate import (
     Instantiate,
@@ -15,6 +14,7 @@ from tacker_k8s_mgmt.operations.instantiate import (
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut
 from tacker_k8s_mgmt.operations.state import Dependencies
 from tacker_k8s_mgmt.operations.step import Runner
+from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.text import Redactor
 from tests.helpers.fakes.clock import FakeClock
@@ -31,7 +31,7 @@ def dependencies(
         wanted,
         VNF,
         # Without etcd: tests of several control planes have a whole site.
-        cast(ports.Site, site),
+        cast(Site, site),
         clock,
         ready_timeout=60,
         poll_interval=5,

@@ -8,11 +8,18 @@ from typing import Any, cast
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ExposedService, Server
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, name_nodes
+from tacker_k8s_mgmt.model.nodes import (
+    Count,
+    Machine,
+    Node,
+    NodeObject,
+    Role,
+    name_nodes,
+)
 from tacker_k8s_mgmt.model.services import Service
-from tacker_k8s_mgmt.model.vim import NodeObject
+from tacker_k8s_mgmt.model.vim import Vim
 from tacker_k8s_mgmt.request.reader import InstallParams
-from tacker_k8s_mgmt.status.facts import Answers, Count, Row, Source, Vim
+from tacker_k8s_mgmt.status.facts import Answers, Row, Source
 from tacker_k8s_mgmt.status.rows import compare
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
 from tacker_k8s_mgmt.topology.node_settings import Settings

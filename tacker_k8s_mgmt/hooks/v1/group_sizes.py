@@ -44,10 +44,10 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, stack
 from tacker_k8s_mgmt.hooks.v1.hook import V1Site
 from tacker_k8s_mgmt.hooks.v1.stack import heat_of
+from tacker_k8s_mgmt.model.nodes import Count
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.request import reader
-from tacker_k8s_mgmt.status.facts import Count
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
 LOG = logging.getLogger(__name__)

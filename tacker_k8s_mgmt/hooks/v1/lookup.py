@@ -15,9 +15,10 @@ from tacker_k8s_mgmt.hooks.instance_view import ListedCluster
 from tacker_k8s_mgmt.hooks.v1 import group_sizes, vim_registry
 from tacker_k8s_mgmt.hooks.v1 import instance as requests
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook, V1Site
+from tacker_k8s_mgmt.model.nodes import Count
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
 from tacker_k8s_mgmt.request.reader import InstallParams, names_parameters
-from tacker_k8s_mgmt.status.facts import Count, HealCommands
+from tacker_k8s_mgmt.status.facts import HealCommands
 
 _WAY_OUT = "Use the release of the driver that took them."
 

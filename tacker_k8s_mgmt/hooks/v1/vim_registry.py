@@ -33,10 +33,8 @@ from tacker.vnfm import vim_client
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database
 from tacker_k8s_mgmt.model.nodes import same_server
-from tacker_k8s_mgmt.model.vim import USER, ClusterAccess, ClusterIdentity
-from tacker_k8s_mgmt.operations import ports
+from tacker_k8s_mgmt.model.vim import USER, ClusterAccess, ClusterIdentity, Vim, VimSpec
 from tacker_k8s_mgmt.remote.kubernetes import api_login
-from tacker_k8s_mgmt.status.facts import Vim
 from tacker_k8s_mgmt.text import Redactor
 
 LOG = logging.getLogger(__name__)
@@ -102,7 +100,7 @@ PASSWORD = "masternode_password"  # noqa: S105
 _USERNAME = "masternode_username"
 
 
-def kept(spec: ports.VimSpec) -> dict[str, Any]:
+def kept(spec: VimSpec) -> dict[str, Any]:
     """``extra`` of a VIM with this login; empty without one."""
     if spec.helm is None:
         return {}
@@ -114,7 +112,7 @@ def kept(spec: ports.VimSpec) -> dict[str, Any]:
     return {KEY: info}
 
 
-def missing(vim: Mapping[str, Any], spec: ports.VimSpec) -> dict[str, Any]:
+def missing(vim: Mapping[str, Any], spec: VimSpec) -> dict[str, Any]:
     """What ``extra`` of a VIM lacks of this login; empty where it has an operator's."""
     extra, wanted = vim.get("extra") or {}, kept(spec)
     foreign = KEY in extra and ours(vim) is None
@@ -237,7 +235,7 @@ class VimRegistry:
             return SecretStr(info[PASSWORD])
         return SecretStr(secrets.token_urlsafe(24))
 
-    def register(self, spec: ports.VimSpec) -> str:
+    def register(self, spec: VimSpec) -> str:
         """Get or create the VIM, and name it in the VNF instance.
 
         A VIM with another address, or with a login for Helm that this cluster has not,
@@ -396,7 +394,7 @@ class VimRegistry:
                 return dict(vim)
         return None
 
-    def _create(self, spec: ports.VimSpec, context: Any) -> str:
+    def _create(self, spec: VimSpec, context: Any) -> str:
         # After a lost connection, a first attempt may have succeeded.
         access = ClusterAccess(spec.token, spec.ca_certificate)
         if known := self._look(context, spec.tenant):

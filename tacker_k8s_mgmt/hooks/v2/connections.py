@@ -24,9 +24,7 @@ from pydantic import TypeAdapter
 
 from tacker_k8s_mgmt.files import replacing
 from tacker_k8s_mgmt.hooks.v2.call import cluster_vim_id
-from tacker_k8s_mgmt.model.vim import ClusterAccess, ClusterIdentity
-from tacker_k8s_mgmt.operations import ports
-from tacker_k8s_mgmt.status.facts import Vim
+from tacker_k8s_mgmt.model.vim import ClusterAccess, ClusterIdentity, Vim, VimSpec
 
 _DIRECTORY = "clusters"
 
@@ -86,7 +84,7 @@ class Connections:
         """False: there is no login for Helm."""
         return False
 
-    def register(self, spec: ports.VimSpec) -> str:
+    def register(self, spec: VimSpec) -> str:
         """Name the cluster in the VNF instance.
 
         A tenant's VIM is not kept: the request of a CNF has all of its data.

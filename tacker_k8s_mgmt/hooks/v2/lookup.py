@@ -23,11 +23,12 @@ from tacker_k8s_mgmt.hooks.v2.call import Call
 from tacker_k8s_mgmt.hooks.v2.connections import Connections
 from tacker_k8s_mgmt.hooks.v2.driver import healthy_servers
 from tacker_k8s_mgmt.hooks.v2.hook import V2Hook, V2Site
+from tacker_k8s_mgmt.model.nodes import Count
 from tacker_k8s_mgmt.model.vim import ClusterIdentity
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
 from tacker_k8s_mgmt.request.reader import InstallParams, names_parameters
-from tacker_k8s_mgmt.status.facts import Count, HealCommands
+from tacker_k8s_mgmt.status.facts import HealCommands
 
 _WAY_OUT = (
     "Send a heal or scale request that repeats what is missing; what it gives is known "

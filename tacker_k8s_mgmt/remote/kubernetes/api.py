@@ -23,10 +23,10 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import kubernetes_yaml, untrusted
 from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
-from tacker_k8s_mgmt.model.nodes import one_spelling
+from tacker_k8s_mgmt.model.nodes import NodeObject, one_spelling
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.services import Service
-from tacker_k8s_mgmt.model.vim import ClusterAccess, NodeObject, PersonAccess
+from tacker_k8s_mgmt.model.vim import ClusterAccess, PersonAccess
 from tacker_k8s_mgmt.remote.kubernetes import draining, node_settings, services
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.ssh.session import Session

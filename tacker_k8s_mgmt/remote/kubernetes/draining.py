@@ -17,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.nodes import NodeObject
 from tacker_k8s_mgmt.model.pods import Budget, Outcome, Pod, nowhere_to_go, report
-from tacker_k8s_mgmt.model.vim import NodeObject
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.request.drain_policy import Attempt, DrainPolicy

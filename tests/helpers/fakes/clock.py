@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A clock for operations that wait."""
 
+from tacker_k8s_mgmt.remote.timing import Clock
 
-class FakeClock:
+
+class FakeClock(Clock):
     """Time that passes only by sleeping."""
 
     def __init__(self) -> None:

@@ -3,8 +3,10 @@
 
 from typing import Any
 
+from tacker_k8s_mgmt.journal import Journal
 
-class FakeJournal:
+
+class FakeJournal(Journal):
     """Records in a list."""
 
     def __init__(self) -> None:

@@ -6,9 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.nodes import Machine, Node
-from tacker_k8s_mgmt.operations import ports
-from tacker_k8s_mgmt.status.facts import Count
+from tacker_k8s_mgmt.model.nodes import Count, Machine, MachineIdentity, Node
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
 from tacker_k8s_mgmt.topology.scaling_groups import Group, GroupSize, Member
@@ -133,8 +131,8 @@ class FakeSite(SiteState):
             user="u", host=node.ssh_address, port=22, seconds=1, reason="no"
         )
 
-    def identity(self, node: Node, *, again: bool = False) -> ports.MachineIdentity:
-        return ports.MachineIdentity(node.server_id, "boot", self.nic_mtu)
+    def identity(self, node: Node, *, again: bool = False) -> MachineIdentity:
+        return MachineIdentity(node.server_id, "boot", self.nic_mtu)
 
     def restart_kubelets(self, nodes: Sequence[Node]) -> None:
         self.touch("restart_kubelets")

@@ -10,12 +10,11 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
-from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.nodes import Count, Role
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.services import Service
-from tacker_k8s_mgmt.operations import ports
-from tacker_k8s_mgmt.status.facts import Count
+from tacker_k8s_mgmt.model.vim import VimSpec
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.node_settings import Settings
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
@@ -94,9 +93,9 @@ class SiteState:
         self.pod_specs: dict[str, dict[str, Any]] = {}
         self.budget = ""
         self.services: list[Service] = []
-        self.vim: ports.VimSpec | None = None
+        self.vim: VimSpec | None = None
         self.vim_in_use = False
-        self.tenant_vims: dict[str, ports.VimSpec] = {}
+        self.tenant_vims: dict[str, VimSpec] = {}
         self.tenants_in_use: set[str] = set()
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.unlisted: dict[str, str] = {}

@@ -7,9 +7,7 @@ from dataclasses import replace
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.vim import ClusterAccess
-from tacker_k8s_mgmt.operations import ports
-from tacker_k8s_mgmt.status.facts import Vim
+from tacker_k8s_mgmt.model.vim import ClusterAccess, Vim, VimSpec
 from tests.helpers.fakes.state import SiteState
 
 
@@ -23,7 +21,7 @@ class FakeVims:
     def helm_password(self) -> SecretStr | None:
         return self._site.helm_password
 
-    def register(self, spec: ports.VimSpec) -> str:
+    def register(self, spec: VimSpec) -> str:
         self._site.touch("vims.register")
         if spec.tenant:
             vims = {**self._site.tenant_vims, spec.tenant: spec}

@@ -31,8 +31,8 @@ class ModelHook(V1Hook):
         request = _request(tacker, operation)
         stacks = operation.data.get("stacks", ())
         super().__init__(name, None, tacker.instance, request, stacks)
-        self.clock = tacker.clock  # type: ignore[assignment]
-        self._journal = tacker.journal  # type: ignore[assignment]
+        self.clock = tacker.clock
+        self._journal = tacker.journal
         self._tacker, self._trouble = tacker, trouble
         self.patch = operation.patch
 

@@ -60,8 +60,8 @@ class _Hook(V2Hook):
 
     def __init__(self, call: Call, tacker: "V2", trouble: Trouble) -> None:
         super().__init__(call, CONF)
-        self.clock = tacker.clock  # type: ignore[assignment]
-        self._journal = tacker.journal  # type: ignore[assignment]
+        self.clock = tacker.clock
+        self._journal = tacker.journal
         self._tacker, self._trouble = tacker, trouble
 
     def site(self, params: Any) -> AbstractContextManager[Any]:  # type: ignore[override]

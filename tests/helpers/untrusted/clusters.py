@@ -12,9 +12,9 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import applications, node_marks
 from tacker_k8s_mgmt.model.manifests import title
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.nodes import Node, NodeObject, Role
 from tacker_k8s_mgmt.model.services import Service
-from tacker_k8s_mgmt.model.vim import ClusterIdentity, NodeObject
+from tacker_k8s_mgmt.model.vim import ClusterIdentity
 from tacker_k8s_mgmt.operations import application_objects
 from tacker_k8s_mgmt.remote.kubernetes import (
     api,

@@ -7,9 +7,8 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.model.nodes import Role, name_nodes, of_role
+from tacker_k8s_mgmt.model.nodes import MachineIdentity, Role, name_nodes, of_role
 from tacker_k8s_mgmt.operations import readiness
-from tacker_k8s_mgmt.operations.ports import MachineIdentity
 from tests.helpers.control_planes import AvailableSite
 from tests.helpers.fakes.cluster import FakeCluster
 from tests.helpers.fakes.nodes import FakeNode, machine

@@ -4,6 +4,7 @@
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.nodes import NodeObject
 from tacker_k8s_mgmt.model.pods import (
     Budget,
     Outcome,
@@ -12,7 +13,6 @@ from tacker_k8s_mgmt.model.pods import (
     nowhere_to_go,
     report,
 )
-from tacker_k8s_mgmt.model.vim import NodeObject
 
 WEB = {"app": "web"}
 BUDGET = Budget(

@@ -3,8 +3,8 @@
 
 import pytest
 
+from tacker_k8s_mgmt.model.nodes import NodeObject
 from tacker_k8s_mgmt.model.pods import Budget, Placement, Pod, holders
-from tacker_k8s_mgmt.model.vim import NodeObject
 
 WEB = {"app": "web", "tier": "front"}
 

@@ -3,7 +3,8 @@
 
 import pytest
 
-from tacker_k8s_mgmt.status.facts import Source, Vim
+from tacker_k8s_mgmt.model.vim import Vim
+from tacker_k8s_mgmt.status.facts import Source
 from tacker_k8s_mgmt.status.rows import sources
 from tests.helpers import status_spoilers
 from tests.helpers.status_scene import (

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.status.facts import Count, Vim
+from tacker_k8s_mgmt.model.nodes import Count
+from tacker_k8s_mgmt.model.vim import Vim
 from tests.helpers import status_spoilers
 from tests.helpers.status_scene import (
     CP,

@@ -21,14 +21,15 @@ from tacker_k8s_mgmt import files
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
-from tacker_k8s_mgmt.model.nodes import Machine, Node
+from tacker_k8s_mgmt.model.manifests import Object
+from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node, NodeObject
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.pod_network import Measurement
-from tacker_k8s_mgmt.model.vim import ClusterAccess, NodeObject
-from tacker_k8s_mgmt.operations import ports
+from tacker_k8s_mgmt.model.vim import ClusterAccess, VimSpec
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
-from tacker_k8s_mgmt.operations.object_ports import Object
 from tacker_k8s_mgmt.operations.state import Dependencies
+from tacker_k8s_mgmt.remote.site import Site
+from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.text import Redactor, in_private_key
 from tacker_k8s_mgmt.tools.cli import base, request_input
@@ -50,7 +51,7 @@ class Record:
     files: dict[str, str] = field(default_factory=dict)
     playbooks: list[str] = field(default_factory=list)
     balancer: Call | None = None
-    vim: ports.VimSpec | None = None
+    vim: VimSpec | None = None
 
 
 def rehearse(params: InstallParams, machines: Machines) -> Record:
@@ -62,8 +63,8 @@ def rehearse(params: InstallParams, machines: Machines) -> Record:
     deps = Dependencies(
         params,
         _VNF,
-        cast(ports.Site, site),
-        cast(ports.Clock, site),
+        cast(Site, site),
+        cast(Clock, site),
         ready_timeout=0,
         poll_interval=0,
         on_progress=lambda progress: None,
@@ -124,8 +125,8 @@ class _Site:
     # As in the v2 API: tenants have no VIMs.
     of_tenants = apply = delete = wait_gone = _do_nothing
 
-    def identity(self, node: Node, **_: object) -> ports.MachineIdentity:
-        return ports.MachineIdentity("", "", _ASSUMED_MTU)
+    def identity(self, node: Node, **_: object) -> MachineIdentity:
+        return MachineIdentity("", "", _ASSUMED_MTU)
 
     def clocks(self) -> Mapping[str, float]:
         return {}
@@ -157,7 +158,7 @@ class _Site:
     def admin_access(self) -> ClusterAccess:
         return ClusterAccess(SecretStr(""), "")
 
-    def register(self, spec: ports.VimSpec) -> str:
+    def register(self, spec: VimSpec) -> str:
         if not spec.tenant:
             self.record.vim = spec
         return ""

@@ -10,8 +10,7 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt.hooks.v2 import connections
 from tacker_k8s_mgmt.hooks.v2.call import cluster_vim_id
 from tacker_k8s_mgmt.hooks.v2.connections import Connections
-from tacker_k8s_mgmt.model.vim import ClusterIdentity
-from tacker_k8s_mgmt.operations.ports import VimSpec
+from tacker_k8s_mgmt.model.vim import ClusterIdentity, VimSpec
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 OPENSTACK = {"vimId": "openstack", "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.vim import NodeObject
+from tacker_k8s_mgmt.model.nodes import NodeObject
 from tacker_k8s_mgmt.operations.readiness import not_ready
 from tacker_k8s_mgmt.remote.kubernetes.api import ACCOUNT, KubeControl
 from tests.helpers import kubeapi as bed
