@@ -18,20 +18,16 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import config, errors, journal
+from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.hooks.advice import RESUME, attached
-from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.model.playbooks import Progress
-from tacker_k8s_mgmt.operations.applications import ApplicationChanges
-from tacker_k8s_mgmt.operations.modify import Concern
-from tacker_k8s_mgmt.operations.node_changes import NodeChanges
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.state import Dependencies
 from tacker_k8s_mgmt.operations.step import Runner, Step
-from tacker_k8s_mgmt.operations.tenants import TenantChanges
 from tacker_k8s_mgmt.remote import operator_server
 from tacker_k8s_mgmt.remote.local_files import ProfileFiles
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.remote.timing import Clock
-from tacker_k8s_mgmt.request import profiles, reader
+from tacker_k8s_mgmt.request import profiles
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.profile_document import Source
 from tacker_k8s_mgmt.request.reader import InstallParams
@@ -189,9 +185,9 @@ class Hook(abc.ABC, Generic[S]):
             return
         try:
             # Imported late: most sites have no use for it.
-            from tacker_k8s_mgmt.metrics import textfile
+            from tacker_k8s_mgmt.features import metrics
 
-            textfile.write(self.state_path, directory)
+            metrics.write(self.state_path, directory)
         except Exception as error:
             # Whatever there may be in a file.
             LOG.warning("The metrics of %s are not up to date: %s", directory, error)
@@ -207,6 +203,7 @@ class Hook(abc.ABC, Generic[S]):
             poll_interval=self.options.poll_interval,
             on_progress=self.progress,
             settings=self.settings(),
+            features=FEATURES,
         )
 
     def progress(self, progress: Progress) -> None:
@@ -346,21 +343,3 @@ class Entry(Generic[H, Entered]):
                 secrets = params.secrets()
                 hook.run(plan.steps, secrets, advice, plan.left, followed_by)
                 plan.after()
-
-
-Make = Callable[[ClusterState], Concern]
-
-#: What an entry of the metadata is for, in the order of work.
-_CONCERNS: Mapping[Make, Callable[[str], bool]] = {
-    NodeChanges: node_settings.is_entry,
-    TenantChanges: reader.TENANTS.__eq__,
-    ApplicationChanges: reader.APPLICATIONS.__eq__,
-}
-
-
-def concerns(patch: Mapping[str, Any]) -> tuple[Make, ...]:
-    """The concerns of a request; none if nothing in it is for the cluster.
-
-    :param patch: its ``metadata``.
-    """
-    return tuple(make for make, mine in _CONCERNS.items() if any(map(mine, patch)))

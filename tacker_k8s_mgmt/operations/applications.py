@@ -5,7 +5,7 @@ Those that are not wanted any more are removed first; the others follow in the o
 the parameters. One that the cluster has already, object by object, is left alone.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from oslo_log import log as logging
@@ -27,13 +27,14 @@ from tacker_k8s_mgmt.operations import (
 )
 from tacker_k8s_mgmt.operations.application_rollout import Rollout
 from tacker_k8s_mgmt.operations.application_sources import Sources, Wanted
-from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.operations.feature import Feature, Work
+from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import APPLICATIONS, InstallParams
 
 LOG = logging.getLogger(__name__)
 
@@ -48,6 +49,22 @@ class ApplicationsRefused(errors.ProblemList):
     default_hint = "None of them was touched."
 
 
+class Applications(Feature):
+    """Applications on the cluster, from manifests or charts."""
+
+    def owns(self, entry: str) -> bool:
+        """Whether an entry of the VNF instance's metadata is for this feature."""
+        return entry == APPLICATIONS
+
+    def precondition_problems(self, deps: Dependencies) -> Iterable[str]:
+        """What is wrong with their files in the VNF package."""
+        return package_problems(deps.params, deps.site)
+
+    def work(self, state: ClusterState) -> Work:
+        """Its work in one operation."""
+        return ApplicationChanges(state)
+
+
 def package_problems(params: InstallParams, package: Site) -> tuple[str, ...]:
     """What is wrong with the files in the VNF package; needs no cluster."""
     sources = Sources(package)
@@ -55,26 +72,24 @@ def package_problems(params: InstallParams, package: Site) -> tuple[str, ...]:
     return tuple(sources.problems)
 
 
-def steps(state: ClusterState) -> tuple[Step, ...]:
-    """The steps of an operation that makes a cluster; none without applications."""
-    if not state.params.applications:
-        return ()
-    changes = ApplicationChanges(state)
-    return (Step("check the applications", changes.check), *changes.steps())
-
-
-class ApplicationChanges:
-    """The applications, as a concern of a modification and of an instantiation."""
+class ApplicationChanges(Work):
+    """The applications of a new cluster, and in a modification."""
 
     def __init__(self, state: ClusterState) -> None:
-        self._state = state
+        super().__init__(state)
         self._records: Mapping[str, Record] = {}
         self._wanted: Mapping[str, Wanted] = {}
         self._there: frozenset[str] = frozenset()
         self._problems: tuple[str, ...] = ()
         self._left: list[str] = []
 
-    def look(self, _: NodeObjects | None = None) -> None:
+    def built(self) -> Sequence[Step]:
+        """The steps that bring them to a new cluster; none without applications."""
+        if not self._state.params.applications:
+            return ()
+        return (Step("check the applications", self.check), *self.changes())
+
+    def inspect(self, seen: NodeObjects | None = None) -> None:
         """Read the applications' files, and what the cluster has of them."""
         state, apps = self._state, self._state.params.applications
         host = state.applications()
@@ -104,11 +119,11 @@ class ApplicationChanges:
 
         :raises Refused: with every problem.
         """
-        self.look()
+        self.inspect()
         if self._problems:
             raise ApplicationsRefused(self._problems)
 
-    def steps(self) -> tuple[Step, ...]:
+    def changes(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
         apps = self._state.params.applications
         return (

@@ -31,7 +31,6 @@ from tacker_k8s_mgmt.operations import (
     preconditions,
     readiness,
     registration,
-    tenants,
 )
 from tacker_k8s_mgmt.operations.compare import see_none_rebuilt, settle
 from tacker_k8s_mgmt.operations.records import rebuilt
@@ -283,7 +282,7 @@ class ConnectivityEnd:
             and vims[0].named
             and any(same_server(vims[0].auth_url, url) for url in fitting)
         )
-        return own and tenants.are_registered(state)
+        return own and all(work.follows_api() for work in state.works)
 
     def _register_vim(self) -> None:
         state = self._state
@@ -295,7 +294,8 @@ class ConnectivityEnd:
                 hint="Terminate and delete these VNFs.",
             )
         registration.register(state, state.cluster().admin_access())
-        tenants.register(state)
+        for work in state.works:
+            work.follow_api()
 
     def _see_same(self) -> None:
         """Check that each worker is the VM that it was."""

@@ -22,12 +22,7 @@ from tacker_k8s_mgmt.model.load_balancer import Server
 from tacker_k8s_mgmt.model.nodes import Node, Role, api_url, names_of, of_role
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.quorum import EtcdMember
-from tacker_k8s_mgmt.operations import (
-    balancing,
-    playbook_inputs,
-    pod_network,
-    readiness,
-)
+from tacker_k8s_mgmt.operations import balancing, playbook_inputs, readiness
 from tacker_k8s_mgmt.operations.control_plane_guard import (
     LeavingPlane,
     belongs,
@@ -304,10 +299,9 @@ class ControlPlaneJoin:
             return f"the certificate of its API server is not for {', '.join(missing)}"
         return ""
 
-    def network_steps(self) -> tuple[Step, ...]:
-        """Verify its pod network, if the request wants it."""
-        return pod_network.steps(
-            self._state,
+    def joined(self) -> tuple[Step, ...]:
+        """The steps of the features for it."""
+        return self._state.joined(
             lambda: self._join.newcomers[:1] if self._join.plane else (),
             "the control plane",
             without=lambda: self._join.unreachable,

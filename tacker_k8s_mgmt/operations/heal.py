@@ -18,7 +18,6 @@ from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
 from tacker_k8s_mgmt.operations import (
     balancing,
     exposures,
-    node_settings,
     playbook_inputs,
     readiness,
     registration,
@@ -238,8 +237,7 @@ class HealEnd:
                 plane.see_well,
                 probe=plane.none_joins,
             ),
-            *node_settings.steps(self._state, "the control plane"),
-            *plane.network_steps(),
+            *plane.joined(),
             Step(
                 "put the control plane behind the load balancer",
                 plane.balance,
@@ -248,8 +246,7 @@ class HealEnd:
             *self._helm_steps(),
             Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
             Step("wait until the new workers are Ready", join.see_ready),
-            *node_settings.steps(self._state, "the new workers"),
-            *join.network_steps(),
+            *join.joined(),
             Step("add the new workers to the load balancer", join.route),
             Step("end the heal", self._end),
         )

@@ -20,16 +20,12 @@ from tacker_k8s_mgmt.model.nodes import Role, name_nodes
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.vim import ClusterAccess
 from tacker_k8s_mgmt.operations import (
-    applications,
     balancing,
     compare,
-    node_settings,
     playbook_inputs,
-    pod_network,
     preconditions,
     readiness,
     registration,
-    tenants,
 )
 from tacker_k8s_mgmt.operations.compare import settle
 from tacker_k8s_mgmt.operations.records import (
@@ -81,15 +77,13 @@ class Instantiate:
                 probe=lambda: state.site.playbooks.done(self._request()),
             ),
             Step("wait until all nodes are Ready", self._see_ready),
-            *node_settings.steps(state, "all nodes"),
-            *pod_network.steps(state, lambda: state.nodes, "all nodes"),
+            *state.joined(lambda: state.nodes, "all nodes"),
             Step("read the cluster's token and CA certificate", self._read_access),
             Step(
                 "register the cluster as a VIM",
                 lambda: registration.register(state, self._access),
             ),
-            *tenants.steps(state),
-            *applications.steps(state),
+            *state.built(),
         )
 
     def left(self) -> str:

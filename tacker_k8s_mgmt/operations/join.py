@@ -18,7 +18,6 @@ from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.operations import (
     balancing,
     playbook_inputs,
-    pod_network,
     preconditions,
     readiness,
 )
@@ -189,10 +188,9 @@ class Join:
             seen = readiness.wait_ready(self._state, self.nodes)
             readiness.verify_identity(self._state.site, seen, self.nodes)
 
-    def network_steps(self) -> tuple[Step, ...]:
-        """Verify the workers' pod network, if the request wants it."""
-        return pod_network.steps(
-            self._state,
+    def joined(self) -> tuple[Step, ...]:
+        """The steps of the features for the workers."""
+        return self._state.joined(
             lambda: self.nodes,
             "the new workers",
             without=lambda: self.unreachable,

@@ -10,26 +10,44 @@ routes, cordon, drain. Its taint comes last, because it evicts pods whatever the
 budgets say.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import node_marks, placement
+from tacker_k8s_mgmt.model import node_settings as entries
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.operations import balancing, node_settings
-from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.operations.feature import Feature, Work
+from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
 from tacker_k8s_mgmt.operations.step import Step
 
 LOG = logging.getLogger(__name__)
 
 
-class NodeChanges:
-    """What a modification changes of the nodes, as a concern of it."""
+class NodeSettings(Feature):
+    """Labels, annotations, taints and maintenance of nodes."""
+
+    def owns(self, entry: str) -> bool:
+        """Whether an entry of the VNF instance's metadata is for this feature."""
+        return entries.is_entry(entry)
+
+    def precondition_problems(self, deps: Dependencies) -> Iterable[str]:
+        """What is wrong with the settings."""
+        return deps.settings.problems
+
+    def work(self, state: ClusterState) -> Work:
+        """Its work in one operation."""
+        return NodeChanges(state)
+
+
+class NodeChanges(Work):
+    """New nodes get their settings; a modification changes those of nodes."""
 
     def __init__(self, state: ClusterState) -> None:
-        self._state = state
+        super().__init__(state)
         self._marks: Mapping[Node, NodeMarks] = {}
         self._out: tuple[Node, ...] = ()
         self._entering: tuple[Node, ...] = ()
@@ -41,7 +59,24 @@ class NodeChanges:
         self._ready: frozenset[str] = frozenset()
         self._left = ""
 
-    def look(self, seen: NodeObjects) -> None:
+    def joined(
+        self,
+        new: Callable[[], Sequence[Node]],
+        what: str,
+        without: Callable[[], Collection[str]],
+    ) -> Sequence[Step]:
+        """The step that sets them on all nodes; none without settings."""
+        if not self._state.deps.settings:
+            return ()
+        return (
+            Step(
+                f"set labels, taints and annotations of {what}",
+                lambda: node_settings.apply(self._state),
+                probe=lambda: node_settings.is_set(self._state),
+            ),
+        )
+
+    def inspect(self, seen: NodeObjects) -> None:
         """Find the nodes that go into maintenance and come out of it."""
         state, settings = self._state, self._state.deps.settings
         marks = node_settings.named(state.nodes, state.cluster().marks())
@@ -90,7 +125,7 @@ class NodeChanges:
                 "not tolerate do not count"
             )
 
-    def steps(self) -> tuple[Step, ...]:
+    def changes(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
         state = self._state
         return (

@@ -10,21 +10,9 @@ from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.operations.state import ClusterState
-from tacker_k8s_mgmt.operations.step import Step
 
 # A kubelet or a controller may change a Node object between look and change.
 _TRIES = 10
-
-
-def steps(state: ClusterState, what: str) -> tuple[Step, ...]:
-    """The step of an operation with new nodes; none without settings.
-
-    :param what: the new nodes, for the step's name. Others get their settings, too.
-    """
-    if not state.deps.settings:
-        return ()
-    text = f"set labels, taints and annotations of {what}"
-    return (Step(text, lambda: apply(state), probe=lambda: is_set(state)),)
 
 
 def wanted(state: ClusterState) -> Mapping[str, NodeSettings]:

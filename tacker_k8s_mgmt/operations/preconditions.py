@@ -15,12 +15,10 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import HINT, NOTED, REFUSED, Node, listed
-from tacker_k8s_mgmt.operations import applications
 from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.reader import InstallParams
-from tacker_k8s_mgmt.request.tenants import Tenant
 
 
 def step(deps: Dependencies, others: Callable[[], Iterable[str]] = tuple) -> Step:
@@ -40,24 +38,28 @@ def check(deps: Dependencies, *others: str) -> None:
     """
     findings = (
         *others,
-        *deps.settings.problems,
         *deps.params.metadata_problems,
-        *applications.package_problems(deps.params, deps.site),
+        *(text for one in deps.features for text in one.precondition_problems(deps)),
     )
     check_server(deps.site, *findings, *names_taken(deps))
 
 
 def names_taken(deps: Dependencies) -> Iterator[str]:
-    """A problem for each VIM that cannot have its name, the cluster's and tenants'."""
-    params, vims = deps.params, deps.site.vims
-    names = {t.name: tenant_vim_name(params, deps.vnf_id, t) for t in params.tenants}
-    for tenant, name in {"": vim_name(params, deps.vnf_id), **names}.items():
-        if vims.name_taken(name, tenant):
-            where = f"tenant {tenant}: vim_name" if tenant else "vim_name"
-            yield (
-                f"{where}: a VIM named {name!r} is registered already in this project; "
-                "choose another name or delete that VIM"
-            )
+    """A problem if the cluster's VIM cannot have its name."""
+    return name_taken(deps, vim_name(deps.params, deps.vnf_id))
+
+
+def name_taken(deps: Dependencies, name: str, tenant: str = "") -> Iterator[str]:
+    """A problem if a VIM cannot have this name.
+
+    :param tenant: whose VIM it is to be; "" for the cluster's own.
+    """
+    if deps.site.vims.name_taken(name, tenant):
+        where = f"tenant {tenant}: vim_name" if tenant else "vim_name"
+        yield (
+            f"{where}: a VIM named {name!r} is registered already in this project; "
+            "choose another name or delete that VIM"
+        )
 
 
 def check_server(site: Site, *findings: str) -> None:
@@ -74,11 +76,6 @@ def check_server(site: Site, *findings: str) -> None:
 def vim_name(params: InstallParams, vnf_id: str) -> str:
     """The name of the cluster's VIM: the request's, or one made of the VNF's id."""
     return params.vim_name or f"kubernetes_vim_{vnf_id}"
-
-
-def tenant_vim_name(params: InstallParams, vnf_id: str, tenant: Tenant) -> str:
-    """The name of a tenant's VIM: the request's, or one made of the cluster's."""
-    return tenant.vim_name or f"{vim_name(params, vnf_id)}_{tenant.name}"
 
 
 LOG = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
-from tacker_k8s_mgmt.operations import balancing, node_settings, playbook_inputs
+from tacker_k8s_mgmt.operations import balancing, playbook_inputs
 from tacker_k8s_mgmt.operations.compare import compare
 from tacker_k8s_mgmt.operations.join import Join
 from tacker_k8s_mgmt.operations.leave import Leave, delete_nodes
@@ -60,8 +60,7 @@ class ScaleOut:
             Step("gather the facts of all hosts", join.gather, probe=join.has_begun),
             Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
             Step("wait until the new workers are Ready", join.see_ready),
-            *node_settings.steps(self._state, "the new workers"),
-            *join.network_steps(),
+            *join.joined(),
             Step("add the new workers to the load balancer", join.route),
         )
 

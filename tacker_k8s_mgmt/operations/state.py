@@ -2,8 +2,10 @@
 """What an operation works with, and what it knows about its cluster."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 from oslo_log import log as logging
@@ -19,11 +21,12 @@ from tacker_k8s_mgmt.model.nodes import (
     of_role,
 )
 from tacker_k8s_mgmt.model.playbooks import Progress
+from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.records import ClusterRecords, Healing, nodes_in
+from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
-from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.request import fields
@@ -46,6 +49,7 @@ class Dependencies:
     :param poll_interval: longest pause between two probes, seconds.
     :param on_progress: receives the progress of a playbook.
     :param settings: of the nodes.
+    :param features: in the order of their work.
     """
 
     params: InstallParams
@@ -56,6 +60,7 @@ class Dependencies:
     poll_interval: float
     on_progress: Callable[[Progress], None]
     settings: Settings = field(default_factory=Settings)
+    features: tuple[Feature, ...] = ()
 
 
 @dataclass
@@ -89,6 +94,14 @@ class ClusterState:
     balancer: Machine | None = None
     inputs: tuple[str, ...] = ()
     kept_in_service: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self._works = tuple(one.work(self) for one in self.deps.features)
+
+    @property
+    def works(self) -> tuple[Work, ...]:
+        """What the features do in this operation."""
+        return self._works
 
     @property
     def params(self) -> InstallParams:
@@ -165,6 +178,22 @@ class ClusterState:
             return ()
         return self.records.nic_mtus() or ()
 
+    # Features
+
+    def joined(
+        self,
+        new: Callable[[], Sequence[Node]],
+        what: str,
+        without: Callable[[], Collection[str]] = tuple,
+    ) -> tuple[Step, ...]:
+        """The steps of the features for new nodes; see :meth:`.Work.joined`."""
+        found = (work.joined(new, what, without) for work in self._works)
+        return tuple(chain.from_iterable(found))
+
+    def built(self) -> tuple[Step, ...]:
+        """The steps of the features for a new cluster."""
+        return tuple(chain.from_iterable(work.built() for work in self._works))
+
     # The cluster's API
 
     def seen(self) -> NodeObjects:
@@ -188,9 +217,12 @@ class ClusterState:
         """The applications on it, likewise."""
         return self._through_ready(self.site.applications)
 
-    def pod_network(self) -> PodNetwork:
-        """The network of the pods, likewise."""
-        return self._through_ready(self.site.pod_network)
+    def client(self, connect: Callable[[Site, Node], Client]) -> Client:
+        """What a feature asks the cluster with, likewise.
+
+        :param connect: makes it, of the site and a control plane.
+        """
+        return self._through_ready(partial(self.site.client, connect))
 
     def _through_ready(self, connect: Callable[[Node], Client]) -> Client:
         planes = self.planes()

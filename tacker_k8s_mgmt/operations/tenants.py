@@ -20,9 +20,11 @@ from tacker_k8s_mgmt.operations import (
     registration,
     tenant_objects,
 )
-from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.operations.feature import Feature, Work
+from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
+from tacker_k8s_mgmt.request.reader import TENANTS
 from tacker_k8s_mgmt.request.tenants import Tenant
 
 LOG = logging.getLogger(__name__)
@@ -41,11 +43,6 @@ _GOES_ALONG = frozenset(
     }
 )
 _SHOWN = 5
-
-
-def steps(state: ClusterState) -> tuple[Step, ...]:
-    """The steps of an operation that builds the cluster; none without tenants."""
-    return _make(state) if state.params.tenants else ()
 
 
 def _make(state: ClusterState) -> tuple[Step, ...]:
@@ -153,7 +150,7 @@ def register(state: ClusterState) -> None:
         if access is None:
             raise errors.ClusterError(detail=f"Tenant {tenant.name} has no token.")
         spec = VimSpec(
-            name=preconditions.tenant_vim_name(state.params, state.deps.vnf_id, tenant),
+            name=vim_name(state.deps, tenant),
             auth_url=state.endpoint(),
             token=access.token,
             ca_certificate=access.ca_certificate,
@@ -184,14 +181,54 @@ def known(manifests: Manifests) -> frozenset[str]:
     return frozenset(filter(None, map(tenant_objects.tenant_of, owners)))
 
 
-class TenantChanges:
-    """What a modification changes of the tenants, as a concern of it."""
+class Tenants(Feature):
+    """Tenants: namespaces with rights, limits and a VIM each."""
+
+    def owns(self, entry: str) -> bool:
+        """Whether an entry of the VNF instance's metadata is for this feature."""
+        return entry == TENANTS
+
+    def precondition_problems(self, deps: Dependencies) -> Iterator[str]:
+        """A problem for each VIM of a tenant that cannot have its name."""
+        return _names_taken(deps)
+
+    def work(self, state: ClusterState) -> Work:
+        """Its work in one operation."""
+        return TenantChanges(state)
+
+
+def _names_taken(deps: Dependencies) -> Iterator[str]:
+    for tenant in deps.params.tenants:
+        name = vim_name(deps, tenant)
+        yield from preconditions.name_taken(deps, name, tenant.name)
+
+
+def vim_name(deps: Dependencies, tenant: Tenant) -> str:
+    """The name of a tenant's VIM: the request's, or one made of the cluster's."""
+    cluster = preconditions.vim_name(deps.params, deps.vnf_id)
+    return tenant.vim_name or f"{cluster}_{tenant.name}"
+
+
+class TenantChanges(Work):
+    """The tenants of a new cluster, at another address, and in a modification."""
 
     def __init__(self, state: ClusterState) -> None:
-        self._state = state
+        super().__init__(state)
         self._leaving: tuple[str, ...] = ()
 
-    def look(self, seen: NodeObjects) -> None:
+    def built(self) -> Sequence[Step]:
+        """The steps that make them; none without tenants."""
+        return _make(self._state) if self._state.params.tenants else ()
+
+    def follow_api(self) -> None:
+        """Register their VIMs at the cluster's address."""
+        register(self._state)
+
+    def follows_api(self) -> bool:
+        """Whether each has its VIM there."""
+        return are_registered(self._state)
+
+    def inspect(self, seen: NodeObjects) -> None:
         """Find the tenants that are not wanted any more."""
         vims = self._state.site.vims.of_tenants() or {}
         there = known(self._state.manifests()) | vims.keys()
@@ -206,6 +243,7 @@ class TenantChanges:
         manifests = state.manifests()
         classes = {one["metadata"]["name"] for one in manifests.get("storageclasses")}
         yield from preconditions.names_taken(state.deps)
+        yield from _names_taken(state.deps)
         yield from self._renamed()
         for tenant in state.params.tenants:
             for text in objections(manifests, tenant):
@@ -220,7 +258,7 @@ class TenantChanges:
         for name in self._leaving:
             yield from self._kept(name)
 
-    def steps(self) -> tuple[Step, ...]:
+    def changes(self) -> Sequence[Step]:
         """The steps in the order of work."""
         return (
             *_make(self._state),
@@ -236,18 +274,12 @@ class TenantChanges:
             ),
         )
 
-    def left(self) -> str:
-        """What stays behind when a step fails."""
-        return ""
-
     def _renamed(self) -> Iterator[str]:
         """A problem for each tenant whose VIM would need another name."""
         state = self._state
         vims = state.site.vims.of_tenants() or {}
         for tenant in state.params.tenants:
-            name = preconditions.tenant_vim_name(
-                state.params, state.deps.vnf_id, tenant
-            )
+            name = vim_name(state.deps, tenant)
             present = vims[tenant.name].name if tenant.name in vims else name
             if present != name:
                 yield (

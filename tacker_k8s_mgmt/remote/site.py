@@ -22,7 +22,7 @@ from oslo_log import log as logging
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.kubespray import inventory, variables
+from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node, Role, api_url
 from tacker_k8s_mgmt.model.vim import Vims
@@ -37,7 +37,6 @@ from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.helm import HelmHost
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
-from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
 from tacker_k8s_mgmt.remote.ssh import known_hosts
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, KeyFile
 from tacker_k8s_mgmt.remote.ssh.login import Logins
@@ -205,6 +204,7 @@ class Vnf(abc.ABC):
 
 
 Self = TypeVar("Self", bound="Site")
+Client = TypeVar("Client")
 
 PARALLEL_LOGINS = 8
 _LAST_TRY = 5.0  # seconds for a VM whose turn comes after boot_timeout
@@ -254,6 +254,16 @@ class Site(Vnf):
         self._node_keys: HostKeys | None = None
         self._identities: dict[str, MachineIdentity] = {}
         self._balancers: dict[str, Balancer] = {}
+
+    @property
+    def params(self) -> InstallParams:
+        """The parameters of the request."""
+        return self._params
+
+    @property
+    def options(self) -> Any:
+        """The ``[k8s_mgmt]`` group of Tacker's configuration."""
+        return self._options
 
     def __enter__(self: Self) -> Self:
         return self
@@ -540,12 +550,22 @@ class Site(Vnf):
         """Seconds for the restart of an API server."""
         return float(self._options.api_timeout)
 
-    def pod_network(self, control_plane: Node) -> PodNetwork:
-        """Return the pod network, through a control-plane node."""
-        client = KubeClient(*self._kubectl(control_plane))
-        limit = self._options.pod_network_timeout
-        repository = variables.sandbox_repository(self._params)
-        return PodNetwork(client, self._vms.open, limit, repository)
+    def client(
+        self, connect: Callable[["Site", Node], Client], control_plane: Node
+    ) -> Client:
+        """Return what asks the cluster through a control-plane node.
+
+        :param connect: makes it, of the site and that node.
+        """
+        return connect(self, control_plane)
+
+    def kubectl(self, control_plane: Node) -> KubeClient:
+        """Return kubectl on a control-plane node."""
+        return KubeClient(*self._kubectl(control_plane))
+
+    def log_in(self, node: Node) -> Session:
+        """Return a new session with a node, whose user may use sudo."""
+        return self._vms.open(node)
 
     def helm(self, control_plane: Node) -> HelmHost:
         """Return what Tacker needs to run Helm on a control-plane node."""

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.metrics import textfile
+from tacker_k8s_mgmt.features import metrics
 from tacker_k8s_mgmt.model.timeline import Timeline
 from tests.contract.v2_operations import heal, instantiate, scale, terminate
 from tests.helpers.requests import VNF
@@ -107,7 +107,7 @@ def test_hooks_write_metrics_that_another_user_may_read(
         site.faults.add("run cluster")
     with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
         instantiate(tacker)
-    path = tmp_path / textfile.FILE
+    path = tmp_path / metrics.FILE
     # The process of a hook has a umask of its own.
     assert path.stat().st_mode & 0o777 == 0o644
     found = {

@@ -83,7 +83,7 @@ def bring(site: ApplicationSite, params: InstallParams) -> FakeJournal:
     state = state_of(site, params)
     changes = ApplicationChanges(state)
     check = Step("check the applications", changes.check)
-    return run(state, (check, *changes.steps()), changes.left)
+    return run(state, (check, *changes.changes()), changes.left)
 
 
 def state_of(site: ApplicationSite, params: InstallParams) -> ClusterState:

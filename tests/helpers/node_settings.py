@@ -8,7 +8,6 @@ from typing import Any, cast
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.operations.modify import Modify
-from tacker_k8s_mgmt.operations.node_changes import NodeChanges
 from tacker_k8s_mgmt.remote.readonly_site import SeenSite
 from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.fakes.journal import FakeJournal
@@ -44,7 +43,7 @@ def modify(
 ) -> FakeJournal:
     if metadata is not None:
         wants(site, metadata)
-    return run(Modify, site, wanted, concerns=[NodeChanges], **arguments)
+    return run(Modify, site, wanted, patch=["k8s_nodes"], **arguments)
 
 
 def marks(site: FakeSite, name: str) -> NodeMarks:

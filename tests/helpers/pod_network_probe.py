@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tacker_k8s_mgmt.remote.kubernetes import pod_network_probe
+from tacker_k8s_mgmt.features.pod_network import probe
 
-SOURCE = Path(pod_network_probe.__file__).read_text()
+SOURCE = Path(probe.__file__).read_text()
 
 
 def measure(

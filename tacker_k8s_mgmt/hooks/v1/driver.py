@@ -35,6 +35,7 @@ from tacker.db.db_sqlalchemy import api, models
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.hooks.advice import (
     CHECK,
     NO_VM_YET,
@@ -47,7 +48,7 @@ from tacker_k8s_mgmt.hooks.advice import (
     VMS_EXIST,
     Advice,
 )
-from tacker_k8s_mgmt.hooks.hook import SERVER_ONLY, Entry, Plan, concerns
+from tacker_k8s_mgmt.hooks.hook import SERVER_ONLY, Entry, Plan
 from tacker_k8s_mgmt.hooks.v1 import (
     database,
     group_sizes,
@@ -66,7 +67,7 @@ from tacker_k8s_mgmt.operations.instantiate import (
     WholeHealEnd,
     WholeHealStart,
 )
-from tacker_k8s_mgmt.operations.modify import Modify
+from tacker_k8s_mgmt.operations.modify import Modify, concerned
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut
 from tacker_k8s_mgmt.operations.state import Dependencies
 from tacker_k8s_mgmt.operations.step import Step
@@ -403,8 +404,9 @@ def _params_of_modification(hook: V1Hook, advice: str) -> InstallParams | None:
     if not instance.is_cluster(hook.instance):
         return None
     hook.patch = read(hook)
-    concerned = concerns(hook.patch)
-    return hook.merged(advice, retried=False) if concerned else None
+    if not concerned(FEATURES, hook.patch):
+        return None
+    return hook.merged(advice, retried=False)
 
 
 def _modify_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
@@ -416,7 +418,7 @@ def _modify_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
 
 
 def _modify(hook: V1Hook, deps: Dependencies) -> Modify:
-    return Modify(deps, concerns(hook.patch))
+    return Modify(deps, hook.patch)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from oslo_utils.uuidutils import is_uuid_like
 from tacker.sol_refactored.common import vnfd_utils
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.hooks.advice import (
     CHECK,
     NO_VM_YET,
@@ -44,7 +45,7 @@ from tacker_k8s_mgmt.hooks.advice import (
     Advice,
     attached,
 )
-from tacker_k8s_mgmt.hooks.hook import SERVER_ONLY, Entry, Plan, concerns
+from tacker_k8s_mgmt.hooks.hook import SERVER_ONLY, Entry, Plan
 from tacker_k8s_mgmt.hooks.v2.call import Call, remember, restore
 from tacker_k8s_mgmt.hooks.v2.connections import Connections
 from tacker_k8s_mgmt.hooks.v2.hook import V2Hook, V2Site, begin, read, see_possible
@@ -59,7 +60,7 @@ from tacker_k8s_mgmt.operations.instantiate import (
     WholeHealEnd,
     WholeHealStart,
 )
-from tacker_k8s_mgmt.operations.modify import Modify
+from tacker_k8s_mgmt.operations.modify import Modify, concerned
 from tacker_k8s_mgmt.operations.records import ClusterRecords
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut, ScaleOutRollback
 from tacker_k8s_mgmt.operations.state import Dependencies
@@ -209,7 +210,7 @@ def modify_params(hook: V2Hook, advice: str) -> InstallParams | None:
         return None
     elif call.operation == "modify_information_end":
         see_possible(call)
-    if not concerns(call.patch):
+    if not concerned(FEATURES, call.patch):
         call.between.pop(_METADATA_REFUSED, None)
         return None
     try:
@@ -235,7 +236,7 @@ def modify_rollback_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
 
 
 def _modify(hook: V2Hook, deps: Dependencies, *, checked: bool = True) -> Modify:
-    return Modify(deps, concerns(hook.call.patch), checked=checked)
+    return Modify(deps, hook.call.patch, checked=checked)
 
 
 def _former_requests(vnf_id: str) -> Sequence[Mapping[str, Any]]:

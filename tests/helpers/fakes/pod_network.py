@@ -3,8 +3,8 @@
 
 from collections.abc import Sequence
 
+from tacker_k8s_mgmt.features.pod_network.measurement import Measurement, PodPath
 from tacker_k8s_mgmt.model.nodes import Node
-from tacker_k8s_mgmt.model.pod_network import Measurement, Path
 from tests.helpers.fakes.state import SiteState
 
 MTU = 1400
@@ -23,8 +23,8 @@ class FakePodNetwork:
         addresses = {name: f"10.233.64.{n}" for n, name in enumerate(names, 1)}
         new = {node.name for node in nodes}
 
-        def path(source: str, target: str) -> Path:
-            return Path(MTU, self._site.pod_sizes.get((source, target), MTU))
+        def path(source: str, target: str) -> PodPath:
+            return PodPath(MTU, self._site.pod_sizes.get((source, target), MTU))
 
         return tuple(
             Measurement(

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.pod_network.measurement import PodNetwork
 from tacker_k8s_mgmt.model.nodes import Count, Machine, MachineIdentity, Node
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
@@ -210,6 +211,11 @@ class FakeSite(SiteState):
     def helm(self, control_plane: Node) -> FakeHelmHost:
         self.cluster(control_plane)
         return FakeHelmHost(self, control_plane)
+
+    def client(self, connect: Any, control_plane: Node) -> Any:
+        """The fake of what a feature asks the cluster with."""
+        fakes = {PodNetwork: self.pod_network}
+        return fakes[connect.__self__](control_plane)
 
     def pod_network(self, control_plane: Node) -> FakePodNetwork:
         return FakePodNetwork(self)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.pod_network.measurement import PodNetwork
 from tacker_k8s_mgmt.model import applications, node_marks
 from tacker_k8s_mgmt.model.manifests import title
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
@@ -30,7 +31,6 @@ from tacker_k8s_mgmt.remote.kubernetes.draining import _Drain
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
-from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
 from tacker_k8s_mgmt.remote.kubernetes.workloads import Workloads
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tests.helpers.fakes.answers import Host

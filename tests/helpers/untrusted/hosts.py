@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
+from tacker_k8s_mgmt.features.pod_network import probe
 from tacker_k8s_mgmt.hooks.hook import _fields
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model import exposure, load_balancer, nodes, playbooks
@@ -20,10 +21,7 @@ from tacker_k8s_mgmt.remote.ansible.playbook_runner import (
     RunDirectories,
 )
 from tacker_k8s_mgmt.remote.balancer_vm import Balancer
-from tacker_k8s_mgmt.remote.kubernetes import (
-    downloads,
-    pod_network_probe,
-)
+from tacker_k8s_mgmt.remote.kubernetes import downloads
 from tacker_k8s_mgmt.remote.ssh.session import free
 from tests.helpers.fakes.answers import Host
 from tests.helpers.untrusted.fed import Fed, host, parsed, text
@@ -79,8 +77,8 @@ def _packet(content: str) -> None:
     ):
         here.bind(("127.0.0.1", 0))
         there.sendto(data, here.getsockname())
-        path = pod_network_probe._Path(here, "a", "b")
-        pod_network_probe._receive([here], {"b": path}, "t", 0)
+        path = probe._Path(here, "a", "b")
+        probe._receive([here], {"b": path}, "t", 0)
         path.is_well()
 
 

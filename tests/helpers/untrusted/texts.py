@@ -11,10 +11,10 @@ from typing import Any, cast
 from prometheus_client import generate_latest
 
 from tacker_k8s_mgmt import journal
+from tacker_k8s_mgmt.features import metrics
+from tacker_k8s_mgmt.features.metrics import State
 from tacker_k8s_mgmt.hooks.cnf import manifests as cnf_manifests
 from tacker_k8s_mgmt.hooks.v2 import connections
-from tacker_k8s_mgmt.metrics import textfile
-from tacker_k8s_mgmt.metrics.state import State
 from tacker_k8s_mgmt.model import chart_archive, manifests, node_marks
 from tacker_k8s_mgmt.model.applications import Chart
 from tacker_k8s_mgmt.model.timeline import Timeline, clock, in_words
@@ -46,7 +46,7 @@ def _journal(content: str) -> None:
 
 
 def _collected(state: State) -> None:
-    generate_latest(textfile._registry(state)).decode()
+    generate_latest(metrics._registry(state)).decode()
 
 
 def _chart(content: str) -> None:

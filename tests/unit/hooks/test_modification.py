@@ -3,10 +3,11 @@
 
 import pytest
 
-from tacker_k8s_mgmt.hooks import hook
-from tacker_k8s_mgmt.operations.applications import ApplicationChanges
-from tacker_k8s_mgmt.operations.node_changes import NodeChanges
-from tacker_k8s_mgmt.operations.tenants import TenantChanges
+from tacker_k8s_mgmt.features.table import FEATURES
+from tacker_k8s_mgmt.operations.applications import Applications
+from tacker_k8s_mgmt.operations.modify import concerned
+from tacker_k8s_mgmt.operations.node_changes import NodeSettings
+from tacker_k8s_mgmt.operations.tenants import Tenants
 
 LABEL = "k8s_nodes:worker:label:a"
 
@@ -14,15 +15,15 @@ LABEL = "k8s_nodes:worker:label:a"
 @pytest.mark.parametrize(
     ("entries", "expected"),
     [
-        (["owner"], ()),
-        (["k8s_applications"], (ApplicationChanges,)),
-        (["k8s_applications_of_mine"], ()),
+        (["owner"], []),
+        (["k8s_applications"], [Applications]),
+        (["k8s_applications_of_mine"], []),
         # An application may need the labels and the namespace of a tenant.
         (
             ["k8s_applications", "k8s_tenants", LABEL],
-            (NodeChanges, TenantChanges, ApplicationChanges),
+            [NodeSettings, Tenants, Applications],
         ),
     ],
 )
-def test_each_entry_has_its_concern_in_the_order_of_work(entries, expected):
-    assert hook.concerns(dict.fromkeys(entries)) == expected
+def test_each_entry_has_its_feature_in_the_order_of_work(entries, expected):
+    assert [type(one) for one in concerned(FEATURES, entries)] == expected

@@ -14,7 +14,6 @@ from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.operations.expose import Expose
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.modify import ModificationRefused, Modify
-from tacker_k8s_mgmt.operations.node_changes import NodeChanges
 from tacker_k8s_mgmt.operations.records import EXPOSURES_FILE
 from tacker_k8s_mgmt.request import cnf_exposure
 from tacker_k8s_mgmt.status.facts import Source
@@ -209,7 +208,7 @@ class TestRefused:
         class Start(Modify):
             steps = Modify.start_steps
 
-        run(Start, site, concerns=[NodeChanges])
+        run(Start, site, patch=["k8s_nodes"])
         assert site.changes == []
 
 

@@ -9,7 +9,6 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.modify import Modify
-from tacker_k8s_mgmt.operations.node_changes import NodeChanges
 from tests.helpers.control_planes import AvailableSite
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
@@ -136,7 +135,7 @@ class TestControlPlanes:
     def site(self):
         made = AvailableSite()
         wants(made, PLANE_OUT, plane="server-2")
-        run(Modify, made, made.wanted, concerns=[NodeChanges])
+        run(Modify, made, made.wanted, patch=["k8s_nodes"])
         assert balanced(made) == {1, 3}
         return made
 
@@ -167,7 +166,7 @@ class TestControlPlanes:
         entry = "k8s_nodes:vnfc:third:maintenance"
         both = {**PLANE_OUT, entry: "true"}
         wants(site, both, plane="server-2", third="server-3")
-        run(Modify, site, site.wanted, concerns=[NodeChanges])
+        run(Modify, site, site.wanted, patch=["k8s_nodes"])
         assert balanced(site) == {1}
         heal_start(site, "server-1", wanted=site.wanted)
         assert balanced(site) == {2, 3}
@@ -181,7 +180,7 @@ class TestUpgrade:
         made = UpgradingSite(planes=3)
         servers = {"plane": "server-4", "five": "server-50"}
         wants(made, {**OUT, **PLANE_OUT}, **servers)
-        run(Modify, made, concerns=[NodeChanges])
+        run(Modify, made, patch=["k8s_nodes"])
         made.start_again()
         return made
 
@@ -207,7 +206,7 @@ class TestUpgrade:
         with pytest.raises(errors.StepFailed):
             upgrade(site)
         wants(site, PLANE_OUT, plane="server-4")
-        run(Modify, site, concerns=[NodeChanges])
+        run(Modify, site, patch=["k8s_nodes"])
         upgrade(site)
         assert (site.versions, cordoned(site)) == ({NEW}, {4})
 

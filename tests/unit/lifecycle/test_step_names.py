@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tacker_k8s_mgmt.hooks.hook import concerns
 from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd, connectivity_start
 from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.operations.instantiate import (
@@ -58,7 +57,7 @@ OPERATIONS: dict[str, Any] = {
     "change_external_connectivity_end": ConnectivityEnd,
     "change_current_package_start": UpgradeStart,
     "change_current_package_end": Upgrade,
-    "modify_information_end": lambda deps: Modify(deps, concerns(PATCH)),
+    "modify_information_end": lambda deps: Modify(deps, PATCH),
 }
 
 

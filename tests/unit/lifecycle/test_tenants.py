@@ -12,7 +12,7 @@ from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.modify import Modify
-from tacker_k8s_mgmt.operations.tenants import TenantChanges
+from tacker_k8s_mgmt.request.reader import TENANTS
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import instantiated, run
 from tests.helpers.requests import VNF, params
@@ -43,7 +43,7 @@ def wanting(*tenants):
 
 
 def modify(site, *tenants, **arguments):
-    return run(Modify, site, wanting(*tenants), concerns=[TenantChanges], **arguments)
+    return run(Modify, site, wanting(*tenants), patch=[TENANTS], **arguments)
 
 
 def with_tenants(*tenants):

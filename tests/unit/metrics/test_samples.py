@@ -10,7 +10,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tacker_k8s_mgmt.metrics import textfile
+from tacker_k8s_mgmt.features import metrics
 from tests.unit.cli.journals import VNF, Recorder
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -37,8 +37,8 @@ def families(tmp_path_factory):
     one.step_start(kind="run")
     one.step_end()
     one.end()
-    textfile.write_check(str(directory), str(directory), VNF, {"heat": 1}, ["heat"])
-    text = (directory / textfile.FILE).read_text()
+    metrics.write_check(str(directory), str(directory), VNF, {"heat": 1}, ["heat"])
+    text = (directory / metrics.FILE).read_text()
     return list(text_string_to_metric_families(text))
 
 

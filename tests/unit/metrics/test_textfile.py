@@ -13,7 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.metrics import state, textfile
+from tacker_k8s_mgmt.features import metrics
 from tests.unit.cli.journals import VNF, Recorder, completed, failed
 
 OTHER = "11111111-5a0a-4f0e-9a55-3a1c1f1d2e3f"
@@ -29,7 +29,7 @@ def directory(tmp_path):
 
 def written(directory):
     """The samples of the file: values by names and labels."""
-    path = textfile.write(str(directory.parent), str(directory))
+    path = metrics.write(str(directory.parent), str(directory))
     return samples(Path(path).read_text())
 
 
@@ -130,7 +130,7 @@ def test_work_for_a_cnf_makes_no_series_for_each_cnf(directory):
 def test_a_mistyped_state_path_is_not_made(directory):
     absent = directory / "absent"
     with pytest.raises(FileNotFoundError):
-        textfile.write(str(absent), str(directory))
+        metrics.write(str(absent), str(directory))
     assert not absent.exists()
 
 
@@ -191,7 +191,7 @@ def test_a_vnf_that_waits_for_its_next_hook_is_under_way(directory):
 def test_a_terminated_vnf_has_no_series_of_its_own(directory):
     completed(directory.parent)
     place = str(directory.parent), str(directory)
-    textfile.write_check(*place, VNF, {"heat": 1}, [])
+    metrics.write_check(*place, VNF, {"heat": 1}, [])
     assert written(directory)["check_differences", "heat", VNF] == 1
     completed(directory.parent, "terminate_end", {"followed_by": ""})
     found = written(directory)
@@ -202,12 +202,12 @@ def test_a_terminated_vnf_has_no_series_of_its_own(directory):
 def test_a_check_shows_its_differences_until_the_next_one(directory):
     completed(directory.parent)
     place = str(directory.parent), str(directory), VNF
-    textfile.write_check(*place, {"heat": 0, "cluster": 2}, ["heat"])
+    metrics.write_check(*place, {"heat": 0, "cluster": 2}, ["heat"])
     found = written(directory)
     assert found["check_differences", "cluster", VNF] == 2
     assert found["check_source_unread", "heat", VNF] == 1
     assert found["check_source_unread", "cluster", VNF] == 0
-    textfile.write_check(*place, {"heat": 0, "cluster": 0}, [])
+    metrics.write_check(*place, {"heat": 0, "cluster": 0}, [])
     found = written(directory)
     assert found["check_differences", "cluster", VNF] == 0
     assert found["check_source_unread", "heat", VNF] == 0
@@ -218,11 +218,11 @@ def test_the_collector_may_read_the_file_and_nobody_the_state(directory):
     completed(directory.parent)
     former = os.umask(0o077)
     try:
-        textfile.write(str(directory.parent), str(directory))
+        metrics.write(str(directory.parent), str(directory))
     finally:
         os.umask(former)
-    assert [path.name for path in directory.iterdir()] == [textfile.FILE]
-    assert (directory / textfile.FILE).stat().st_mode & 0o777 == 0o644
+    assert [path.name for path in directory.iterdir()] == [metrics.FILE]
+    assert (directory / metrics.FILE).stat().st_mode & 0o777 == 0o644
     own = directory.parent / "metrics"
     assert own.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in own.iterdir()} == {0o600}
@@ -230,10 +230,10 @@ def test_the_collector_may_read_the_file_and_nobody_the_state(directory):
 
 def test_text_is_the_same_without_a_file(directory):
     completed(directory.parent)
-    assert runs(samples(textfile.text(str(directory.parent)))) == runs(
+    assert runs(samples(metrics.text(str(directory.parent)))) == runs(
         written(directory)
     )
-    assert textfile.text(str(directory.parent)).endswith("\n")
+    assert metrics.text(str(directory.parent)).endswith("\n")
 
 
 def test_writers_at_the_same_time_lose_nothing(directory):
@@ -241,23 +241,23 @@ def test_writers_at_the_same_time_lose_nothing(directory):
 
     def record(vnf_id):
         completed(directory.parent, vnf_id=vnf_id)
-        textfile.write(str(directory.parent), str(directory))
+        metrics.write(str(directory.parent), str(directory))
 
     threads = [threading.Thread(target=record, args=(vnf_id,)) for vnf_id in ids]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    found = samples((directory / textfile.FILE).read_text())
+    found = samples((directory / metrics.FILE).read_text())
     assert runs(found) == {("instantiate", "instantiate_end", "completed"): 8}
 
 
 def test_a_writer_that_never_ends_is_not_waited_for(directory, monkeypatch):
-    monkeypatch.setattr(state, "_LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(metrics, "_LOCK_SECONDS", 0.1)
     with (
-        state.changed(str(directory.parent)),
+        metrics.changed(str(directory.parent)),
         pytest.raises(BlockingIOError),
-        state.changed(str(directory.parent)),
+        metrics.changed(str(directory.parent)),
     ):
         pass
 
@@ -285,11 +285,11 @@ def test_a_named_pipe_is_not_waited_for(directory, name):
     place.parent.mkdir()
     os.mkfifo(place)
     with pytest.raises(OSError, match=f"(no regular file|No such device).*{name}"):
-        textfile.write(str(directory.parent), str(directory))
+        metrics.write(str(directory.parent), str(directory))
     # Also if something is at its other end.
     other = os.open(place, os.O_RDWR | os.O_NONBLOCK)
     with pytest.raises(OSError, match="no regular file"):
-        textfile.write(str(directory.parent), str(directory))
+        metrics.write(str(directory.parent), str(directory))
     os.close(other)
     assert not list(directory.iterdir())
 
@@ -297,7 +297,7 @@ def test_a_named_pipe_is_not_waited_for(directory, name):
 def test_a_failed_write_leaves_the_state_as_it_was(directory):
     completed(directory.parent)
     with pytest.raises(OSError, match="absent"):
-        textfile.write(str(directory.parent), str(directory / "absent"))
+        metrics.write(str(directory.parent), str(directory / "absent"))
     assert not (directory.parent / "metrics" / "totals.json").exists()
     assert len(runs(written(directory))) == 1
 
@@ -347,12 +347,12 @@ class TestRoot:
     def test_its_files_are_the_conductors(self, state_path):
         directory = state_path.parent / "textfile"
         directory.mkdir()
-        path = textfile.write(str(state_path), str(directory))
+        path = metrics.write(str(state_path), str(directory))
         assert os.stat(path).st_uid == 0
         own = [*state_path.rglob("metrics*"), *state_path.rglob("metrics/*")]
         assert len(own) > 2
         assert {one.stat().st_uid for one in own} == {NOBODY}
-        assert textfile.text(str(state_path)) == Path(path).read_text()
+        assert metrics.text(str(state_path)) == Path(path).read_text()
         assert os.geteuid() == 0
 
     @pytest.mark.parametrize(
@@ -383,7 +383,7 @@ class TestRoot:
         where = () if writes == "text" else (str(directory),)
         more = (VNF, {"heat": 1}, ()) if writes == "write_check" else ()
         with contextlib.suppress(OSError):
-            getattr(textfile, writes)(str(state_path), *where, *more)
+            getattr(metrics, writes)(str(state_path), *where, *more)
         assert self.seen(victim) == before
         assert os.geteuid() == 0
 
@@ -406,7 +406,7 @@ class TestRoot:
 
         monkeypatch.setattr(os, "fstat", exchanged)
         with contextlib.suppress(OSError):
-            textfile.text(str(state_path))
+            metrics.text(str(state_path))
         assert not theirs.exists()
         assert self.seen(victim) == before
         assert os.geteuid() == 0
@@ -419,7 +419,7 @@ class TestRoot:
             state_path.symlink_to(target)
             os.lchown(state_path, NOBODY, NOBODY)
             with pytest.raises(OSError, match=r"link of another user.*state"):
-                textfile.text(str(state_path))
+                metrics.text(str(state_path))
             assert os.geteuid() == 0
         assert self.seen(victim) == before
 
@@ -429,11 +429,11 @@ class TestRoot:
         theirs = state_path.parent / "theirs"
         theirs.mkdir()
         os.chown(theirs, NOBODY, NOBODY)
-        path = Path(textfile.write(str(state_path), str(theirs)))
+        path = Path(metrics.write(str(state_path), str(theirs)))
         assert path.stat().st_uid == NOBODY
         path.unlink()
         path.symlink_to(victim / "shadow")
         before = self.seen(victim)
         with pytest.raises(OSError, match="symbolic link"):
-            textfile.write(str(state_path), str(theirs))
+            metrics.write(str(state_path), str(theirs))
         assert self.seen(victim) == before

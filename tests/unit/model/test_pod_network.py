@@ -4,7 +4,7 @@
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.pod_network import Measurement, Path, check
+from tacker_k8s_mgmt.features.pod_network.measurement import Measurement, PodPath, check
 
 HUB, W1, W2 = ("10.233.1.1", "fd00::1"), ("10.233.2.1", "fd00::2"), ("10.233.3.1",)
 API = "10.233.0.1"
@@ -25,7 +25,7 @@ def measured(changes=None, services=None, errors_=None):
             if here:
                 arrived = (changes or {}).get((other, here), 1450)
                 error = (errors_ or {}).get((here, other), "")
-                paths[other] = Path(0 if error else 1450, arrived, error)
+                paths[other] = PodPath(0 if error else 1450, arrived, error)
         result.append(
             Measurement(name, own, paths, {API: (services or {}).get(name, "")})
         )

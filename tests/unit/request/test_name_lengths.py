@@ -8,9 +8,12 @@ import pytest
 
 from tacker_k8s_mgmt.model import applications, nodes
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.operations import preconditions, tenant_objects
+from tacker_k8s_mgmt.operations import preconditions, tenant_objects, tenants
 from tacker_k8s_mgmt.operations.application_sources import namespace_of
 from tacker_k8s_mgmt.request.applications import LONGEST_NAME
+from tests.helpers.fakes.clock import FakeClock
+from tests.helpers.fakes.site import FakeSite
+from tests.helpers.operations import dependencies
 from tests.helpers.samples import changed, parsed, problems
 
 VNF = "9f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
@@ -37,7 +40,8 @@ def test_a_tenants_vim_name_that_tacker_has_no_room_for_is_refused(vim, tenant):
 def test_every_accepted_one_fits(vim):
     made = parsed({"vim_name": vim, "tenants": [{"name": TENANT}]})
     assert len(preconditions.vim_name(made, VNF)) <= COLUMN
-    assert len(preconditions.tenant_vim_name(made, VNF, made.tenants[0])) <= COLUMN
+    deps = dependencies(made, FakeSite(), FakeClock())
+    assert len(tenants.vim_name(deps, made.tenants[0])) <= COLUMN
 
 
 @pytest.mark.parametrize(

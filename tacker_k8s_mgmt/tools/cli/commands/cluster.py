@@ -291,7 +291,7 @@ def _write_metrics(vnf_id: str, report: Comparison) -> None:
     if not directory:
         return
     # Imported late, as most sites have no use for it.
-    from tacker_k8s_mgmt.metrics import textfile
+    from tacker_k8s_mgmt.features import metrics
 
     differences = {
         source.value: sum(len(row.cells[source].findings) for row in report.rows)
@@ -300,7 +300,7 @@ def _write_metrics(vnf_id: str, report: Comparison) -> None:
     unread = [source.value for source in report.failures]
     place = config.state_path(cfg.CONF), directory
     try:
-        textfile.write_check(*place, vnf_id, differences, unread)
+        metrics.write_check(*place, vnf_id, differences, unread)
     except OSError as error:
         why = files.reason(error)
         base.complain(f"The metrics in {directory} cannot be written: {why}")

@@ -19,12 +19,12 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import files
 from tacker_k8s_mgmt.errors import DiscoveryError
+from tacker_k8s_mgmt.features.pod_network.measurement import Measurement
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
 from tacker_k8s_mgmt.model.manifests import Object
 from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node, NodeObject
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
-from tacker_k8s_mgmt.model.pod_network import Measurement
 from tacker_k8s_mgmt.model.vim import ClusterAccess, VimSpec
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.state import Dependencies

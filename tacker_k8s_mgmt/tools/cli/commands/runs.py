@@ -236,14 +236,14 @@ class RunsMetrics(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Write or print them."""
         # Imported late: the other commands do without Prometheus' client.
-        from tacker_k8s_mgmt.metrics import textfile
+        from tacker_k8s_mgmt.features import metrics
 
         args = parsed_args
         recorded.complete(args, "state_path", "metrics_directory")
         if args.print or not args.metrics_directory:
-            base.show(textfile.text(args.state_path), end="")
+            base.show(metrics.text(args.state_path), end="")
         else:
-            base.show(textfile.write(args.state_path, args.metrics_directory))
+            base.show(metrics.write(args.state_path, args.metrics_directory))
 
 
 class RunsPages(Command):

@@ -7,10 +7,9 @@ import time
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.pod_network.measurement import PodNetwork, PodPath
 from tacker_k8s_mgmt.model.nodes import Node, Role
-from tacker_k8s_mgmt.model.pod_network import Path
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import needs_kubectl
 
@@ -74,7 +73,7 @@ def test_new_nodes_measure_with_the_hub_and_the_service(network, site, sshd):
     assert list(measured) == ["w10", "w1", "w2"]
     (hub,) = measured["w10"].addresses
     (one,), (two,) = measured["w1"].addresses, measured["w2"].addresses
-    assert measured["w10"].paths == {one: Path(1400, 1400), two: Path(1400, 1400)}
+    assert measured["w10"].paths == {one: PodPath(1400, 1400), two: PodPath(1400, 1400)}
     assert list(measured["w1"].paths) == list(measured["w2"].paths) == [hub]
     assert measured["w10"].services == {}
     assert list(measured["w1"].services.values()) == [""]

@@ -17,7 +17,8 @@ import pytest
 
 import tacker_k8s_mgmt
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubernetes import draining, pod_network, workloads
+from tacker_k8s_mgmt.features.pod_network import measurement
+from tacker_k8s_mgmt.remote.kubernetes import draining, workloads
 from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
@@ -204,11 +205,11 @@ def client(api: Session) -> KubeClient:
     return KubeClient(api)
 
 
-def network(api: Session, repository: str = REPOSITORY) -> pod_network.PodNetwork:
+def network(api: Session, repository: str = REPOSITORY) -> measurement.PodNetwork:
     def refuse(_: Any) -> Any:
         raise AssertionError("nobody logs in")
 
-    return pod_network.PodNetwork(client(api), refuse, 0.3, repository)
+    return measurement.PodNetwork(client(api), refuse, 0.3, repository)
 
 
 READ = {

@@ -7,35 +7,44 @@ drops their packets, or large ones are lost.
 
 from collections.abc import Callable, Collection, Sequence
 
-from tacker_k8s_mgmt.model import network_plugins, pod_network
+from tacker_k8s_mgmt.features.pod_network import measurement
+from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.operations import readiness
+from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.state import ClusterState
 from tacker_k8s_mgmt.operations.step import Step
 
 _PLUGIN_VARIABLE = "kube_network_plugin"
 
 
-def steps(
-    state: ClusterState,
-    new: Callable[[], Sequence[Node]],
-    what: str,
-    without: Callable[[], Collection[str]] = tuple,
-) -> tuple[Step, ...]:
-    """The step that verifies it; none if the request does not want it.
+class PodNetworkWork(Work):
+    """The step that verifies the pod network of new nodes."""
 
-    :param new: returns the new nodes; they are Ready when the step is taken.
-    :param what: the new nodes, for the step's name.
-    :param without: returns the names of the nodes that cannot be used.
-    """
-    if not state.params.cluster.verify_pod_network:
-        return ()
-    step = Step(
-        f"verify the pod network of {what}",
-        lambda: _verify(state, new(), without()),
-        probe=lambda: not new(),
-    )
-    return (step,)
+    def joined(
+        self,
+        new: Callable[[], Sequence[Node]],
+        what: str,
+        without: Callable[[], Collection[str]],
+    ) -> Sequence[Step]:
+        """The step; none if the request does not want it."""
+        state = self._state
+        if not state.params.cluster.verify_pod_network:
+            return ()
+        step = Step(
+            f"verify the pod network of {what}",
+            lambda: _verify(state, new(), without()),
+            probe=lambda: not new(),
+        )
+        return (step,)
+
+
+class PodNetwork(Feature):
+    """The test of the pod network."""
+
+    def work(self, state: ClusterState) -> Work:
+        """Its work in one operation."""
+        return PodNetworkWork(state)
 
 
 def _verify(state: ClusterState, new: Sequence[Node], without: Collection[str]) -> None:
@@ -51,8 +60,10 @@ def _verify(state: ClusterState, new: Sequence[Node], without: Collection[str]) 
     ]
     # A worker is like most nodes of the cluster.
     others.sort(key=lambda node: node.role is not Role.WORKER)
-    measured = state.pod_network().measure(new, [*others, *new][0])
-    pod_network.check(measured, _encapsulation(state))
+    measured = state.client(measurement.PodNetwork.through).measure(
+        new, [*others, *new][0]
+    )
+    measurement.check(measured, _encapsulation(state))
 
 
 def _encapsulation(state: ClusterState) -> str:

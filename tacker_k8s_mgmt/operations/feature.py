@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What operations know of features: where in their steps a feature may have work.
+
+A feature is something optional that a cluster has beside Kubernetes, such as tenants.
+Operations name none. They get those of :mod:`tacker_k8s_mgmt.features.table` with what
+else they work with, and call the :class:`Work` of each in that order.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from tacker_k8s_mgmt.model.nodes import Node
+from tacker_k8s_mgmt.operations.step import Step
+
+if TYPE_CHECKING:
+    from tacker_k8s_mgmt.operations.state import (
+        ClusterState,
+        Dependencies,
+        NodeObjects,
+    )
+
+
+class Work:
+    """What one feature does in one operation; by default nothing.
+
+    :param state: the cluster as the operation knows it.
+    """
+
+    def __init__(self, state: "ClusterState") -> None:
+        self._state = state
+
+    # New nodes, and a new cluster
+
+    def joined(
+        self,
+        new: Callable[[], Sequence[Node]],
+        what: str,
+        without: Callable[[], Collection[str]],
+    ) -> Sequence[Step]:
+        """Steps after new nodes are Ready, before they get routes.
+
+        :param new: returns the new nodes, when a step is taken.
+        :param what: the new nodes, for the steps' names.
+        :param without: returns the names of the nodes that cannot be used.
+        """
+        return ()
+
+    def built(self) -> Sequence[Step]:
+        """Steps after a new cluster is registered as a VIM."""
+        return ()
+
+    # Change of external connectivity
+
+    def follow_api(self) -> None:
+        """Bring to the API's present address what has a former one."""
+
+    def follows_api(self) -> bool:
+        """Whether there is nothing for :meth:`follow_api` to do."""
+        return True
+
+    # Modification of the VNF instance's metadata
+
+    def inspect(self, seen: "NodeObjects") -> None:
+        """Compare what is wanted with the cluster, and change nothing.
+
+        :param seen: the Node objects.
+        """
+
+    def problems(self) -> Iterable[str]:
+        """Why it cannot be done; each problem names the entry of the metadata."""
+        return ()
+
+    def changes(self) -> Sequence[Step]:
+        """The steps in the order of work, for what :meth:`inspect` has found."""
+        return ()
+
+    def left(self) -> str:
+        """What stays behind when a step of a modification fails."""
+        return ""
+
+
+class Feature:
+    """One feature; the operations make its :class:`Work`."""
+
+    def owns(self, entry: str) -> bool:
+        """Whether an entry of the VNF instance's metadata is for this feature."""
+        return False
+
+    def precondition_problems(self, deps: "Dependencies") -> Iterable[str]:
+        """What is wrong before a cluster is made, as sentences."""
+        return ()
+
+    def work(self, state: "ClusterState") -> Work:
+        """Its work in one operation."""
+        return Work(state)
