@@ -3,6 +3,7 @@
 
 from tacker_k8s_mgmt.features.pod_network.feature import PodNetwork
 from tacker_k8s_mgmt.operations.applications import Applications
+from tacker_k8s_mgmt.operations.exposures import Exposures
 from tacker_k8s_mgmt.operations.feature import Feature
 from tacker_k8s_mgmt.operations.node_changes import NodeSettings
 from tacker_k8s_mgmt.operations.tenants import Tenants
@@ -13,4 +14,5 @@ FEATURES: tuple[Feature, ...] = (
     PodNetwork(),
     Tenants(),
     Applications(),
+    Exposures(),
 )

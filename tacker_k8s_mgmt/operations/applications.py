@@ -114,6 +114,26 @@ class ApplicationChanges(Work):
         """Why the applications cannot be as they are wanted."""
         return self._problems
 
+    def terminating(self) -> Sequence[Step]:
+        """The step that deletes volumes while their cluster is there.
+
+        They may be outside of its VMs. Best effort: a failure must not keep the VNF.
+        """
+        if not self._state.params.deletes_volumes:
+            return ()
+        return (Step("delete the volumes of applications", self._delete_volumes),)
+
+    def _delete_volumes(self) -> None:
+        state = self._state
+        try:
+            state.nodes = state.listed()
+            application_removal.delete_volumes(state.applications())
+        except (errors.K8sMgmtError, OSError, ValueError) as error:
+            LOG.warning(
+                "Volumes of applications may stay behind; delete them by hand: %s",
+                error,
+            )
+
     def check(self) -> None:
         """Look, and refuse what cannot be.
 

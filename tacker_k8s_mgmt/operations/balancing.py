@@ -178,14 +178,14 @@ def change_services(
 
 
 def expose_again(state: ClusterState) -> None:
-    """Expose the recorded services on a new load balancer.
+    """Expose the recorded services on a new load balancer, and what features have.
 
-    If one fails, the services before it stay exposed; those of CNFs are one change.
+    If one fails, the services before it stay exposed.
     """
     for service in state.records.services():
         change_services(state, [service])
-    if exposures := state.records.exposures():
-        change_services(state, [e.on_balancer() for e in exposures])
+    for work in state.works:
+        work.balancer_installed()
 
 
 def _proxies(state: ClusterState) -> tuple[tuple[str, ...], str]:

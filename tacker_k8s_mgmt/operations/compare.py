@@ -14,7 +14,7 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
-from tacker_k8s_mgmt.operations import balancing, exposures, upgrade_plan
+from tacker_k8s_mgmt.operations import balancing, upgrade_plan
 from tacker_k8s_mgmt.operations import records as heal_record
 from tacker_k8s_mgmt.operations.records import (
     JOINED_FILE,
@@ -119,21 +119,26 @@ def _services(state: ClusterState) -> None:
     """Record the services that the load balancer exposes."""
     if not balancing.exists(state):
         return
-    for read, rebuild in (
-        (state.records.services, balancing.status),
-        (state.records.exposures, exposures.recorded),
-    ):
+    ask_balancer(state.records.services, lambda: balancing.status(state))
+    for work in state.works:
+        work.restore_records()
+
+
+def ask_balancer(read: Callable[[], object], rebuild: Callable[[], object]) -> None:
+    """Have a damaged record rebuilt by what the load balancer reports.
+
+    :param read: reads it.
+    :raises SpoiledFile: it is, and the load balancer does not report.
+    """
+    try:
+        read()
+    except errors.SpoiledFile as error:
         try:
-            read()
-        except errors.SpoiledFile as error:
-            try:
-                rebuild(state)
-            except errors.K8sMgmtError as reason:
-                LOG.warning(
-                    "The load balancer does not report its services: %s", reason
-                )
-                raise error from None
-            LOG.warning("%s It is rebuilt by the load balancer.", error.what)
+            rebuild()
+        except errors.K8sMgmtError as reason:
+            LOG.warning("The load balancer does not report its services: %s", reason)
+            raise error from None
+        LOG.warning("%s It is rebuilt by the load balancer.", error.what)
 
 
 _GIVE_BACK = (

@@ -26,7 +26,6 @@ from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.operations import (
     balancing,
     compare,
-    exposures,
     playbook_inputs,
     preconditions,
     readiness,
@@ -74,10 +73,6 @@ class ConnectivityEnd:
             self._install_balancer,
             verify=lambda: balancing.verify(state),
         )
-        publish = Step(
-            "write its address into the status of exposed Services",
-            lambda: exposures.publish_again(state),
-        )
         return (
             Step("see that Heat has changed the ports", self._see_changed),
             Step("compare Heat and inventory", self._find),
@@ -105,7 +100,7 @@ class ConnectivityEnd:
                 verify=self._see_certified,
             ),
             Step("wait until the nodes are Ready", self._see_ready),
-            *((publish,) if state.params.load_balancer else ()),
+            *(state.balancer_replaced() if state.params.load_balancer else ()),
             Step(
                 "register the cluster at its address",
                 self._register_vim,

@@ -5,7 +5,7 @@ The record is part of the cluster's state: it says what is wanted, the load bala
 brought in agreement with it. All of this is done with the cluster's lock.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 from oslo_log import log as logging
@@ -15,11 +15,81 @@ from tacker_k8s_mgmt.model.exposure import Exposure, of_service, shown
 from tacker_k8s_mgmt.model.load_balancer import STATISTICS_PORT
 from tacker_k8s_mgmt.model.services import LOAD_BALANCER, Service
 from tacker_k8s_mgmt.operations import balancing
+from tacker_k8s_mgmt.operations.compare import ask_balancer
+from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.records import EXPOSURES_FILE, rebuilt
 from tacker_k8s_mgmt.operations.state import ClusterState
+from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.request.accounts import SSH_PORT
 
 LOG = logging.getLogger(__name__)
+
+
+class Exposures(Feature):
+    """Ports of CNFs on the load balancer."""
+
+    kept_files = (EXPOSURES_FILE,)
+
+    def work(self, state: ClusterState) -> Work:
+        """Its work in one operation."""
+        return ExposureWork(state)
+
+
+class ExposureWork(Work):
+    """The exposures that outlive a load balancer, and that keep a cluster."""
+
+    def restore_records(self) -> None:
+        """Rebuild a damaged record by what the load balancer reports."""
+        state = self._state
+        ask_balancer(state.records.exposures, lambda: recorded(state))
+
+    def balancer_leaves(self) -> None:
+        """Record what it exposes."""
+        recorded(self._state)
+
+    def balancer_installed(self) -> None:
+        """Expose what is recorded, in one change."""
+        if exposures := self._state.records.exposures():
+            services = [exposure.on_balancer() for exposure in exposures]
+            balancing.change_services(self._state, services)
+
+    def balancer_replaced(self, unless: Callable[[], bool] | None) -> Sequence[Step]:
+        """The step that publishes its address."""
+        return (
+            Step(
+                "write its address into the status of exposed Services",
+                lambda: publish_again(self._state),
+                probe=unless,
+            ),
+        )
+
+    def termination_checks(self) -> Sequence[Step]:
+        """The step that refuses while CNFs are exposed."""
+        title = "check that the load balancer exposes no CNF"
+        return (Step(title, self._check_unexposed),)
+
+    def _check_unexposed(self) -> None:
+        """Refuse to terminate a cluster whose load balancer exposes CNFs.
+
+        A record that cannot be read refuses nothing: it must not keep the VNF.
+        """
+        deps = self._state.deps
+        try:
+            own = deps.site.workdir.owner() == deps.vnf_id
+            found = self._state.records.exposures() if own else ()
+        except (errors.K8sMgmtError, OSError, ValueError) as error:
+            LOG.warning("Whether CNFs are exposed is not known: %s", error)
+            return
+        # An application goes with the cluster.
+        exposures = [one for one in found or () if not one.is_of_application]
+        if exposures:
+            owners = {exposure.owner: exposure.title for exposure in exposures}
+            listed = ", ".join(f"{owner} (port {owners[owner]})" for owner in owners)
+            raise errors.ClusterError(
+                detail=f"The load balancer exposes CNFs on the cluster: {listed}.",
+                hint="Terminate these VNFs first, or terminate the cluster with "
+                "terminationType FORCEFUL; nothing was changed.",
+            )
 
 
 def recorded(state: ClusterState) -> tuple[Exposure, ...]:

@@ -49,6 +49,40 @@ class Work:
         """Steps after a new cluster is registered as a VIM."""
         return ()
 
+    # Records and load balancer
+
+    def restore_records(self) -> None:
+        """Rebuild damaged records of the feature, at the beginning of an operation.
+
+        :raises SpoiledFile: the content of one cannot be had from elsewhere.
+        """
+
+    def balancer_leaves(self) -> None:
+        """Record what the load balancer has, whose VM is about to be rebuilt.
+
+        :raises K8sMgmtError: it does not say so.
+        """
+
+    def balancer_installed(self) -> None:
+        """Give a new load balancer what the former one had."""
+
+    def balancer_replaced(self, unless: Callable[[], bool] | None) -> Sequence[Step]:
+        """Steps once the nodes are Ready behind a load balancer that may be new.
+
+        :param unless: tells whether it is not; None: it may be at another address.
+        """
+        return ()
+
+    # Termination
+
+    def termination_checks(self) -> Sequence[Step]:
+        """Steps that refuse a termination which nothing forces, and change nothing."""
+        return ()
+
+    def terminating(self) -> Sequence[Step]:
+        """Steps while the cluster is still there, when all features' checks passed."""
+        return ()
+
     # Change of external connectivity
 
     def follow_api(self) -> None:
@@ -81,6 +115,9 @@ class Work:
 
 class Feature:
     """One feature; the operations make its :class:`Work`."""
+
+    #: Names of files in the cluster's directory that stay in a heal of the whole VNF.
+    kept_files: tuple[str, ...] = ()
 
     def owns(self, entry: str) -> bool:
         """Whether an entry of the VNF instance's metadata is for this feature."""

@@ -17,7 +17,6 @@ from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
 from tacker_k8s_mgmt.operations import (
     balancing,
-    exposures,
     playbook_inputs,
     readiness,
     registration,
@@ -137,7 +136,8 @@ class HealStart:
             seen = balancing.status(self._state)
             # An earlier try of this heal may have recorded them, and not completed it.
             self._leave.balancer_is_gone = not balancing.is_whole(self._state, seen)
-            exposures.recorded(self._state)
+            for work in self._state.works:
+                work.balancer_leaves()
         except errors.K8sMgmtError as error:
             self._leave.balancer_is_gone = True
             LOG.warning(
@@ -217,11 +217,7 @@ class HealEnd:
                 self._see_back,
                 probe=self._is_well,
             ),
-            Step(
-                "write its address into the status of exposed Services",
-                lambda: exposures.publish_again(self._state),
-                probe=self._is_well,
-            ),
+            *self._state.balancer_replaced(unless=self._is_well),
             Step("remove what VMs that are gone left behind", join.clear),
             Step("wait until the new VMs accept SSH logins", join.reach_new),
             Step("write inventory and variables", join.write),

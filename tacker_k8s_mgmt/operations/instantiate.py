@@ -29,7 +29,6 @@ from tacker_k8s_mgmt.operations import (
 )
 from tacker_k8s_mgmt.operations.compare import settle
 from tacker_k8s_mgmt.operations.records import (
-    EXPOSURES_FILE,
     JOINED_FILE,
     WHOLE_FILE,
     WholeHeal,
@@ -45,11 +44,10 @@ from tacker_k8s_mgmt.request import fields
 class Instantiate:
     """The steps of ``instantiate_end``."""
 
-    #: Names of the files that stay when those of a former cluster are removed.
-    _kept_files: tuple[str, ...] = ()
-
     def __init__(self, deps: Dependencies) -> None:
         self._state = ClusterState(deps)
+        #: Names of the files that stay when those of a former cluster are removed.
+        self._kept_files: tuple[str, ...] = ()
         self._claimed = False
         self._access: ClusterAccess
 
@@ -206,7 +204,10 @@ class WholeHealStart:
 class WholeHealEnd(Instantiate):
     """The steps of ``heal_end`` for a whole VNF."""
 
-    _kept_files = (EXPOSURES_FILE, WHOLE_FILE)
+    def __init__(self, deps: Dependencies) -> None:
+        super().__init__(deps)
+        kept = (name for feature in deps.features for name in feature.kept_files)
+        self._kept_files = (WHOLE_FILE, *kept)
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""

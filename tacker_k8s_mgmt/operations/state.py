@@ -180,6 +180,15 @@ class ClusterState:
 
     # Features
 
+    def terminating(self, forced: bool) -> tuple[Step, ...]:
+        """The steps of the features while the cluster is still there.
+
+        :param forced: whether the termination goes on whatever uses the cluster.
+        """
+        checks = () if forced else (one.termination_checks() for one in self._works)
+        work = (one.terminating() for one in self._works)
+        return tuple(chain.from_iterable((*checks, *work)))
+
     def joined(
         self,
         new: Callable[[], Sequence[Node]],
@@ -193,6 +202,13 @@ class ClusterState:
     def built(self) -> tuple[Step, ...]:
         """The steps of the features for a new cluster."""
         return tuple(chain.from_iterable(work.built() for work in self._works))
+
+    def balancer_replaced(
+        self, unless: Callable[[], bool] | None = None
+    ) -> tuple[Step, ...]:
+        """The steps of the features for a load balancer that may be new."""
+        found = (work.balancer_replaced(unless) for work in self._works)
+        return tuple(chain.from_iterable(found))
 
     # The cluster's API
 

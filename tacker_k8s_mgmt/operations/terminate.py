@@ -12,9 +12,6 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.vim import Vims
-from tacker_k8s_mgmt.operations import application_removal
-from tacker_k8s_mgmt.operations.records import ClusterRecords
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.site import Site
 
@@ -35,57 +32,6 @@ def terminate_start(vims: Vims) -> tuple[Step, ...]:
             )
 
     return (Step("check that no VNF uses the cluster's VIM", check_unused),)
-
-
-def refuse_exposed(vnf_id: str, server: Site, host: str) -> Step:
-    """The step that refuses to terminate a cluster whose load balancer exposes CNFs.
-
-    A record that cannot be read refuses nothing: it must not keep the VNF.
-
-    :param host: the Ansible server, for error texts.
-    """
-
-    def check_unexposed() -> None:
-        try:
-            own = server.workdir.owner() == vnf_id
-            recorded = ClusterRecords(server, host).exposures() if own else ()
-        except (errors.K8sMgmtError, OSError, ValueError) as error:
-            LOG.warning("Whether CNFs are exposed is not known: %s", error)
-            return
-        # An application goes with the cluster.
-        exposures = [one for one in recorded or () if not one.is_of_application]
-        if exposures:
-            owners = {exposure.owner: exposure.title for exposure in exposures}
-            listed = ", ".join(f"{owner} (port {owners[owner]})" for owner in owners)
-            raise errors.ClusterError(
-                detail=f"The load balancer exposes CNFs on the cluster: {listed}.",
-                hint="Terminate these VNFs first, or terminate the cluster with "
-                "terminationType FORCEFUL; nothing was changed.",
-            )
-
-    return Step("check that the load balancer exposes no CNF", check_unexposed)
-
-
-def delete_volumes(deps: Dependencies) -> tuple[Step, ...]:
-    """The step that deletes volumes of applications while their cluster is there.
-
-    They may be outside of its VMs. Best effort: a failure must not keep the VNF.
-    """
-    if not deps.params.deletes_volumes:
-        return ()
-
-    def delete() -> None:
-        try:
-            state = ClusterState(deps)
-            state.nodes = state.listed()
-            application_removal.delete_volumes(state.applications())
-        except (errors.K8sMgmtError, OSError, ValueError) as error:
-            LOG.warning(
-                "Volumes of applications may stay behind; delete them by hand: %s",
-                error,
-            )
-
-    return (Step("delete the volumes of applications", delete),)
 
 
 def terminate_end(

@@ -69,11 +69,9 @@ from tacker_k8s_mgmt.operations.instantiate import (
 )
 from tacker_k8s_mgmt.operations.modify import Modify, concerned
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut
-from tacker_k8s_mgmt.operations.state import Dependencies
+from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.operations.terminate import (
-    delete_volumes,
-    refuse_exposed,
     terminate_end,
     terminate_start,
 )
@@ -144,10 +142,8 @@ def start(hook: V1Hook) -> None:
     secrets = params.secrets() if params else ()
     with hook.site(params) if params else nullcontext() as site:
         if params and site:
-            host = params.ansible.host
-            exposed = refuse_exposed(hook.instance.id, site, host)
-            volumes = delete_volumes(hook.dependencies(params, site))
-            steps = (*steps, exposed, *volumes)
+            state = ClusterState(hook.dependencies(params, site))
+            steps = (*steps, *state.terminating(forced=False))
         hook.run(steps, secrets, CHECK, followed_by="terminate_end")
     _keep_vim(hook)
 

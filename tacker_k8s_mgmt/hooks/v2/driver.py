@@ -63,11 +63,9 @@ from tacker_k8s_mgmt.operations.instantiate import (
 from tacker_k8s_mgmt.operations.modify import Modify, concerned
 from tacker_k8s_mgmt.operations.records import ClusterRecords
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut, ScaleOutRollback
-from tacker_k8s_mgmt.operations.state import Dependencies
+from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.operations.terminate import (
-    delete_volumes,
-    refuse_exposed,
     terminate_end,
 )
 from tacker_k8s_mgmt.operations.upgrade import Upgrade, UpgradeStart
@@ -451,11 +449,7 @@ def _is_forceful(hook: V2Hook) -> bool:
 def _terminate(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Refuse while CNFs are exposed, unless forced to; then as a rollback."""
     end = terminate_end(deps.vnf_id, site.vims, site)
-    steps = (*delete_volumes(deps), *end)
-    if not _is_forceful(hook):
-        host = deps.params.ansible.host
-        steps = (refuse_exposed(deps.vnf_id, site, host), *steps)
-    return Plan(steps)
+    return Plan((*ClusterState(deps).terminating(_is_forceful(hook)), *end))
 
 
 def _end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:

@@ -19,9 +19,8 @@ from tacker_k8s_mgmt.operations.instantiate import (
 )
 from tacker_k8s_mgmt.operations.modify import Modify
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut, ScaleOutRollback
+from tacker_k8s_mgmt.operations.state import ClusterState
 from tacker_k8s_mgmt.operations.terminate import (
-    delete_volumes,
-    refuse_exposed,
     terminate_end,
     terminate_start,
 )
@@ -82,8 +81,7 @@ def _of(**features: Any) -> dict[str, list[str]]:
         "terminate_start": names(
             (
                 *terminate_start(site.vims),
-                refuse_exposed(VNF, server, "ansible"),
-                *delete_volumes(deps),
+                *ClusterState(deps).terminating(forced=False),
             )
         ),
         "terminate_end": names(terminate_end(VNF, site.vims, server)),

@@ -5,13 +5,12 @@ kubectl and Helm are real, behind an SSH server; the API server is the stand-in.
 """
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import applications
-from tacker_k8s_mgmt.operations import terminate
+from tacker_k8s_mgmt.operations.applications import ApplicationChanges
 from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tests.helpers.applications import (
     HOOK,
@@ -166,16 +165,17 @@ class TestVolumes:
     def test_a_termination_deletes_those_that_are_to_go(self, cluster, site):
         params = wanted({**SHOP, "volumes": "delete"})
         bring(cluster, params)
-        deps = state_of(cluster, params).deps
-        (step,) = terminate.delete_volumes(deps)
+        state = state_of(cluster, params)
+        (step,) = ApplicationChanges(state).terminating()
         step.take()
         assert self.names(site) == []
-        assert terminate.delete_volumes(replace(deps, params=wanted(SHOP))) == ()
+        state = state_of(cluster, wanted(SHOP))
+        assert ApplicationChanges(state).terminating() == ()
 
     def test_a_termination_goes_on_without_an_answer(self, cluster, site, caplog):
-        deps = state_of(cluster, wanted({**SHOP, "volumes": "delete"})).deps
+        state = state_of(cluster, wanted({**SHOP, "volumes": "delete"}))
         site.take_api_away()
-        (step,) = terminate.delete_volumes(deps)
+        (step,) = ApplicationChanges(state).terminating()
         step.take()
         assert "Volumes of applications may stay behind" in caplog.text
 

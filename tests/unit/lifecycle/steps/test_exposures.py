@@ -13,12 +13,11 @@ from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.operations import balancing, exposures
 from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.operations.state import ClusterState
-from tacker_k8s_mgmt.operations.terminate import refuse_exposed
 from tests.helpers import operations
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import dependencies, instantiated, rebuild, run
-from tests.helpers.requests import VNF, params
+from tests.helpers.requests import params
 
 ONE = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 TWO = "6ba7b811-9dad-41d1-80b4-00c04fd430c8"
@@ -206,7 +205,9 @@ def test_the_cluster_is_not_terminated_while_cnfs_are_exposed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     site = instantiated()
-    step = refuse_exposed(VNF, site, "ansible")
+    deps = dependencies(params(), site, FakeClock())
+    (step,) = ClusterState(deps).terminating(forced=False)
+    assert not ClusterState(deps).terminating(forced=True)
     step.take()
     put(site, ONE, WEB)
     with pytest.raises(errors.ClusterError) as caught:
