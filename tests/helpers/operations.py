@@ -4,7 +4,6 @@
 from dataclasses import replace
 from typing import Any, cast
 
-from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.operations.instantiate import (
@@ -38,7 +37,7 @@ def dependencies(
         poll_interval=5,
         on_progress=lambda progress: None,
         settings=site.settings,
-        features=FEATURES,
+        features=site.features,
     )
 
 

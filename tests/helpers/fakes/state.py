@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
@@ -60,6 +61,7 @@ class SiteState:
     :ivar pod_service: why pods do not reach the API's Service, "" if they do.
     :ivar budget: what keeps pods from leaving, "" for nothing.
     :ivar settings: of the nodes, which each operation gets.
+    :ivar features: of the cluster, likewise.
     :ivar marks: the Node objects' labels and so on, where there are any.
     :ivar workloads: those that are bound to nodes.
     :ivar package_content: the files of the VNF package, by path.
@@ -71,6 +73,7 @@ class SiteState:
 
     def __init__(self, load_balancer: bool = True) -> None:
         self._begin_stack(load_balancer)
+        self.features = FEATURES
         self.faults: set[str] = set()
         self.error: Exception | None = None
         self.calls: list[str] = []
