@@ -16,17 +16,20 @@ from tacker_k8s_mgmt.model.applications import Record
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.manifests import is_hook
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.operations import (
     application_checks,
     application_objects,
     application_removal,
+    application_status,
     balancing,
     exposures,
     node_settings,
 )
 from tacker_k8s_mgmt.operations.application_rollout import Rollout
 from tacker_k8s_mgmt.operations.application_sources import Sources, Wanted
+from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
 from tacker_k8s_mgmt.operations.step import Step
@@ -35,6 +38,11 @@ from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 from tacker_k8s_mgmt.request.reader import APPLICATIONS, InstallParams
+from tacker_k8s_mgmt.status.application_report import (
+    ApplicationsReport,
+    ApplicationState,
+)
+from tacker_k8s_mgmt.status.facts import Row
 
 LOG = logging.getLogger(__name__)
 
@@ -60,9 +68,23 @@ class Applications(Feature):
         """What is wrong with their files in the VNF package."""
         return package_problems(deps.params, deps.site)
 
+    def report(self, survey: Survey) -> Sequence[Row]:
+        """A row for each application that is wanted or there."""
+        return [one.row() for one in compare(survey).applications]
+
     def work(self, state: ClusterState) -> Work:
         """Its work in one operation."""
         return ApplicationChanges(state)
+
+
+def compare(survey: Survey) -> ApplicationsReport:
+    """Compare the applications only."""
+
+    def read(plane: Node) -> tuple[ApplicationState, ...]:
+        host = survey.view.applications(plane)
+        return application_status.read(host, survey.params)
+
+    return ApplicationsReport(survey.ask_cluster(read) or (), survey.failures)
 
 
 def package_problems(params: InstallParams, package: Site) -> tuple[str, ...]:

@@ -7,20 +7,25 @@ brought in agreement with it. All of this is done with the cluster's lock.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.exposure import Exposure, of_service, shown
 from tacker_k8s_mgmt.model.load_balancer import STATISTICS_PORT
+from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.model.services import LOAD_BALANCER, Service
 from tacker_k8s_mgmt.operations import balancing
+from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.operations.compare import ask_balancer
 from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.records import EXPOSURES_FILE, rebuilt
 from tacker_k8s_mgmt.operations.state import ClusterState
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.request.accounts import SSH_PORT
+from tacker_k8s_mgmt.status import exposure_rows
+from tacker_k8s_mgmt.status.facts import Row, Source
 
 LOG = logging.getLogger(__name__)
 
@@ -29,6 +34,24 @@ class Exposures(Feature):
     """Ports of CNFs on the load balancer."""
 
     kept_files = (EXPOSURES_FILE,)
+
+    def report(self, survey: Survey) -> Sequence[Row]:
+        """A row for each port of a CNF that is recorded or exposed."""
+        if not survey.params.load_balancer:
+            return ()
+        recorded = survey.ask(
+            Source.INVENTORY, lambda: survey.records.exposures() or ()
+        )
+        namespaces = sorted({one.namespace for one in recorded or ()})
+
+        def services(plane: Node) -> tuple[Service, ...]:
+            cluster = survey.view.cluster(plane)
+            return tuple(chain.from_iterable(map(cluster.services, namespaces)))
+
+        found = survey.ask_cluster(services) if namespaces else ()
+        exposed = survey.balancer.services if survey.balancer else None
+        answers = exposure_rows.Answers(recorded, found, exposed)
+        return tuple(exposure_rows.rows(answers))
 
     def work(self, state: ClusterState) -> Work:
         """Its work in one operation."""

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.status.facts import Row
 
 if TYPE_CHECKING:
+    from tacker_k8s_mgmt.operations.cluster_check import Survey
     from tacker_k8s_mgmt.operations.state import (
         ClusterState,
         Dependencies,
@@ -125,6 +127,10 @@ class Feature:
 
     def precondition_problems(self, deps: "Dependencies") -> Iterable[str]:
         """What is wrong before a cluster is made, as sentences."""
+        return ()
+
+    def report(self, survey: "Survey") -> Sequence[Row]:
+        """Its rows of ``cluster check``; reads what they need through the survey."""
         return ()
 
     def work(self, state: "ClusterState") -> Work:

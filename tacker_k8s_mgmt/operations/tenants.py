@@ -5,14 +5,15 @@ What tenants there are is read from the cluster and from Tacker, so nothing else
 be kept.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import manifests as object_differences
 from tacker_k8s_mgmt.model.manifests import Object, is_going, key, without
-from tacker_k8s_mgmt.model.nodes import same_server
+from tacker_k8s_mgmt.model.nodes import Node, same_server
 from tacker_k8s_mgmt.model.vim import ClusterAccess, VimSpec
 from tacker_k8s_mgmt.operations import (
     preconditions,
@@ -20,12 +21,16 @@ from tacker_k8s_mgmt.operations import (
     registration,
     tenant_objects,
 )
+from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.request.reader import TENANTS
 from tacker_k8s_mgmt.request.tenants import Tenant
+from tacker_k8s_mgmt.status import tenant_rows
+from tacker_k8s_mgmt.status.facts import Row, Source
+from tacker_k8s_mgmt.status.tenant_rows import TenantsReport
 
 LOG = logging.getLogger(__name__)
 
@@ -192,9 +197,48 @@ class Tenants(Feature):
         """A problem for each VIM of a tenant that cannot have its name."""
         return _names_taken(deps)
 
+    def report(self, survey: Survey) -> Sequence[Row]:
+        """A row for each tenant that is wanted or there."""
+        vims = survey.ask(Source.VIM, lambda: survey.view.vims.of_tenants())
+        found, logins = survey.ask_cluster(partial(_reported, survey)) or (None, {})
+        both = logins.keys() & (vims or {}).keys()
+        has_login = survey.view.vims.has_login
+        former = survey.ask(
+            Source.VIM,
+            lambda: frozenset(n for n in both if not has_login(n, logins[n])),
+        )
+        answers = tenant_rows.Answers(found, vims, former)
+        return tuple(tenant_rows.rows(answers, survey.params))
+
     def work(self, state: ClusterState) -> Work:
         """Its work in one operation."""
         return TenantChanges(state)
+
+
+def compare(survey: Survey) -> TenantsReport:
+    """Compare the tenants only."""
+    rows = tuple(Tenants().report(survey))
+    asked, failures = (Source.CLUSTER, Source.VIM), survey.failures
+    unread = {s: failures[s] for s in failures if s in asked}
+    params = survey.params
+    return TenantsReport(rows, params.tenants, params.metadata_problems, unread)
+
+
+def _reported(
+    survey: Survey, plane: Node
+) -> tuple[Mapping[str, tuple[str, ...] | None], Mapping[str, ClusterAccess]]:
+    """What differs of each tenant that is wanted or there; logins with a token."""
+    manifests, wanted = survey.view.manifests(plane), survey.params.tenants
+    there = known(manifests)
+    found = {
+        tenant.name: tuple(differences(manifests, tenant))
+        for tenant in wanted
+        if tenant.name in there
+    }
+    lost = {tenant.name for tenant in wanted} - there
+    tenants = {**dict.fromkeys(there, ()), **dict.fromkeys(lost), **found}
+    logins = {name: access(manifests, name) for name in sorted(tenants)}
+    return tenants, {name: login for name, login in logins.items() if login}
 
 
 def _names_taken(deps: Dependencies) -> Iterator[str]:

@@ -1,20 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of the comparison for the ports of CNFs on the load balancer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from tacker_k8s_mgmt.model.exposure import Exposure, of_service, shown
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.status.columns import ABSENT, BLANK, UNKNOWN, differs
-from tacker_k8s_mgmt.status.facts import Answers, Cell, Row, Source
+from tacker_k8s_mgmt.status.facts import Cell, Row, Source
+
+
+class Answers(NamedTuple):
+    """What the sources report of exposures; None where one could not be read.
+
+    :ivar recorded: empty where there is no record.
+    :ivar services: those of the cluster in the namespaces of *recorded*.
+    :ivar exposed: what the load balancer exposes, of CNFs or not.
+    """
+
+    recorded: Sequence[Exposure] | None
+    services: Sequence[Service] | None
+    exposed: Sequence[ExposedService] | None
 
 
 def rows(answers: Answers) -> Iterator[Row]:
     """A row for each port of a CNF that is recorded or exposed."""
-    recorded = {one.name: one for one in answers.exposures or ()}
-    services = answers.balancer.services if answers.balancer else ()
-    found = [(of_service(service), service) for service in services]
+    recorded = {one.name: one for one in answers.recorded or ()}
+    found = [(of_service(service), service) for service in answers.exposed or ()]
     exposed = {one.name: (one, service) for one, service in found if one}
     present = {name: one for name, (one, _) in exposed.items()}
     for name, exposure in sorted({**present, **recorded}.items()):
@@ -34,7 +48,7 @@ def rows(answers: Answers) -> Iterator[Row]:
 
 def _recorded(wanted: Exposure | None, answers: Answers) -> Cell:
     """Whether a CNF's port is recorded in the cluster's directory."""
-    if answers.exposures is None:
+    if answers.recorded is None:
         return UNKNOWN
     return Cell("recorded") if wanted else ABSENT
 
@@ -64,7 +78,7 @@ def _exposed(
     wanted: Exposure | None, service: ExposedService | None, answers: Answers
 ) -> Cell:
     """Whether a CNF's port is as recorded, and the state of each worker behind it."""
-    if answers.balancer is None:
+    if answers.exposed is None:
         return UNKNOWN
     if service is None:
         text = "not exposed by the load balancer, although it is recorded"
@@ -75,7 +89,7 @@ def _exposed(
         states.setdefault(server.state or "unknown", []).append(server.name)
     text = "; ".join(f"{state}: {', '.join(states[state])}" for state in states)
     present = of_service(service)
-    if wanted is None and answers.exposures is not None:
+    if wanted is None and answers.recorded is not None:
         return differs(
             text or "exposed",
             "exposed by the load balancer, and not recorded",

@@ -10,11 +10,9 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Count, Node, NodeObject, Role
-from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.model.vim import Vim
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.node_settings import Settings
@@ -95,15 +93,8 @@ class Answers:
     :param balancer: None also for a cluster without a load balancer.
     :param vims: none or one.
     :param counts: of the groups of VMs.
-    :param exposures: the recorded ports of CNFs; empty where there is no record.
-    :param services: those of the cluster in the namespaces of *exposures*.
     :param marks: what the Node objects have of their settings, by name.
     :param settings: of the nodes, in the VNF instance's metadata.
-    :param tenants: what differs of each tenant in the cluster; None for one that is not
-        there.
-    :param tenant_vims: the VIMs of tenants, by the tenants' names; None also where
-        Tacker keeps none.
-    :param former_logins: the tenants whose VIM has not their present token.
     :param clocks: seconds by which the clocks of nodes are ahead, by their names.
     """
 
@@ -114,13 +105,8 @@ class Answers:
     balancer: BalancerStatus | None = None
     vims: tuple[Vim, ...] | None = None
     counts: tuple[Count, ...] | None = None
-    exposures: tuple[Exposure, ...] | None = None
-    services: tuple[Service, ...] | None = None
     marks: Mapping[str, NodeMarks] | None = None
     settings: Settings = field(default_factory=Settings)
-    tenants: Mapping[str, tuple[str, ...] | None] | None = None
-    tenant_vims: Mapping[str, Vim] | None = None
-    former_logins: frozenset[str] | None = None
     clocks: Mapping[str, float] | None = None
 
 

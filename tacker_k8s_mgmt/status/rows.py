@@ -18,7 +18,7 @@ from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Role, api_url, name_nodes
 from tacker_k8s_mgmt.request.installation import LoadBalancer
 from tacker_k8s_mgmt.request.reader import API_PORT, InstallParams
-from tacker_k8s_mgmt.status import columns, exposure_rows, tenant_rows
+from tacker_k8s_mgmt.status import columns
 from tacker_k8s_mgmt.status.columns import BLANK, UNKNOWN, Member
 from tacker_k8s_mgmt.status.facts import Answers, Cell, Finding, Heal, Row, Source
 from tacker_k8s_mgmt.topology import membership
@@ -151,7 +151,6 @@ def compare(answers: Answers, params: InstallParams) -> tuple[Row, ...]:
     if wanted:
         rows = list(held_back(answers, rows))
         rows.append(balancer_row(answers, wanted, rows))
-        rows += exposure_rows.rows(answers)
     rows += [
         _plain_row(count.group, Role.WORKER, Source.HEAT, columns.group(count))
         for count in answers.counts or ()
@@ -165,7 +164,7 @@ def compare(answers: Answers, params: InstallParams) -> tuple[Row, ...]:
         row.cells[Source.VIM] = cell
     else:
         rows.append(_plain_row("cluster", Role.CONTROL_PLANE, Source.VIM, cell))
-    return (*rows, *tenant_rows.rows(answers, params))
+    return tuple(rows)
 
 
 def sources(params: InstallParams) -> tuple[Source, ...]:

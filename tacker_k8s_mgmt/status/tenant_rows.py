@@ -3,13 +3,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.vim import Vim
 from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.request.tenants import Tenant
 from tacker_k8s_mgmt.status.columns import ABSENT, BLANK, UNKNOWN, differs
-from tacker_k8s_mgmt.status.facts import Answers, Cell, Finding, Row, Source
+from tacker_k8s_mgmt.status.facts import Cell, Finding, Row, Source
 
 _SEND_AGAIN = (
     "Modify the VNF instance again with k8s_tenants in its metadata, even an unchanged "
@@ -38,16 +39,30 @@ class TenantsReport:
         return bool(self.problems) or found
 
 
+class Answers(NamedTuple):
+    """What the sources report of tenants; None where one could not be read.
+
+    :ivar tenants: what differs of each one in the cluster; None for one that is not
+        there.
+    :ivar vims: by the tenants' names; None also where Tacker keeps none.
+    :ivar former_logins: those whose VIM has not their present token.
+    """
+
+    tenants: Mapping[str, tuple[str, ...] | None] | None
+    vims: Mapping[str, Vim] | None
+    former_logins: frozenset[str] | None
+
+
 def rows(answers: Answers, params: InstallParams) -> Iterator[Row]:
     """A row for each tenant that is wanted or there."""
     wanted = {tenant.name for tenant in params.tenants}
-    vims = answers.tenant_vims or {}
+    vims = answers.vims or {}
     for name in sorted({*wanted, *(answers.tenants or ()), *vims}):
         cells = {
             **dict.fromkeys(Source, BLANK),
             Source.CLUSTER: _in_cluster(name, name in wanted, answers),
         }
-        if answers.tenant_vims is not None:
+        if answers.vims is not None:
             is_former = name in (answers.former_logins or ())
             cells[Source.VIM] = _as_vim(vims.get(name), name in wanted, is_former)
         yield Row(f"tenant {name}", Role.CONTROL_PLANE, "", "", cells)

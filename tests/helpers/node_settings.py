@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.operations.modify import Modify
@@ -62,5 +63,5 @@ def routes(site: FakeSite) -> Collection[str]:
 def report(site: FakeSite) -> list[tuple[str, str]]:
     """What ``cluster check`` finds."""
     view = cast(SeenSite, site)
-    done = Survey(params(), VNF, view, site.settings).take()
+    done = Survey(params(), VNF, view, site.settings, features=FEATURES).take()
     return [(row.name, found.text) for row in done.rows for found in row.findings]

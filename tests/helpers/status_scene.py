@@ -19,6 +19,7 @@ from tacker_k8s_mgmt.model.nodes import (
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.model.vim import Vim
 from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.status import exposure_rows
 from tacker_k8s_mgmt.status.facts import Answers, Row, Source
 from tacker_k8s_mgmt.status.rows import compare
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
@@ -123,20 +124,27 @@ class Scene:
             ),
             vims=tuple(self.vims),
             counts=self.counts,
-            exposures=tuple(self.exposures),
-            services=tuple(self.cluster_services),
             marks=self.marks,
             settings=self.settings,
         )
         # The settings are Tacker's, which is no source of its own.
-        unread: Any = dict.fromkeys(set(silent) - {"settings"})
+        unread: Any = dict.fromkeys(set(silent) - {"settings", "exposures", "services"})
         return replace(said, **unread)
+
+    def exposed(self, silent: Iterable[str] = ()) -> exposure_rows.Answers:
+        return exposure_rows.Answers(
+            None if "exposures" in silent else tuple(self.exposures),
+            None if "services" in silent else tuple(self.cluster_services),
+            None if "balancer" in silent else tuple(self.services),
+        )
 
 
 def rows(
     scene: Scene, params: InstallParams = PARAMS, silent: Iterable[str] = ()
 ) -> dict[str, Row]:
-    return {row.name: row for row in compare(scene.answers(silent), params)}
+    found = compare(scene.answers(silent), params)
+    exposed = exposure_rows.rows(scene.exposed(silent)) if params.load_balancer else ()
+    return {row.name: row for row in (*found, *exposed)}
 
 
 def cells(row: Row, columns: Sequence[Source] = COLUMNS) -> list[str]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.model.nodes import Node, name_nodes
 from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.status import rows
@@ -64,7 +65,7 @@ class ClusterReport(Report):
                 recorded.lookup().opened(vnf_id, files) as one,
             ):
                 known = one.view, one.settings, one.heals
-                survey = Survey(one.params, one.vnf_id, *known)
+                survey = Survey(one.params, one.vnf_id, *known, features=FEATURES)
                 report = self.compare(survey, one.vnf_id)
         except errors.K8sMgmtError as error:
             # Exit code 1 is for differences.

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.model.nodes import Count, Role
 from tacker_k8s_mgmt.model.services import Cnf
 from tacker_k8s_mgmt.operations.cluster_check import Survey
@@ -30,7 +31,7 @@ CALLS = {
 
 
 def survey(site, wanted=None):
-    return Survey(wanted or params(), VNF, site).take()
+    return Survey(wanted or params(), VNF, site, features=FEATURES).take()
 
 
 def differences(report):

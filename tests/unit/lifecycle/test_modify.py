@@ -4,6 +4,7 @@
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
 from tacker_k8s_mgmt.model.nodes import Role
@@ -228,7 +229,7 @@ class TestMaintenance:
     def test_cluster_check_shows_it_as_wanted(self):
         site = instantiated()
         modify(site, OUT)
-        rows = Survey(params(), VNF, site, site.settings).take().rows
+        rows = Survey(params(), VNF, site, site.settings, features=FEATURES).take().rows
         (five,) = (row for row in rows if row.name == FIVE)
         assert five.cells[Source.CLUSTER].text == "Ready, maintenance"
         assert five.cells[Source.BALANCER].text == "maintenance"

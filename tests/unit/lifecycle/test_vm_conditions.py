@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.operations.cluster_check import Survey
@@ -110,7 +111,7 @@ class TestWorker:
 
     def test_cluster_check(self, site):
         delete_in_nova(site, WORKER)
-        report = Survey(params(), VNF, site).take()
+        report = Survey(params(), VNF, site, features=FEATURES).take()
         (row,) = [row for row in report.rows if row.name == FIVE]
         texts = [finding.text for finding in row.findings]
         unusable = "its VM cannot be used: the port w_nic is not attached to a VM"
@@ -182,7 +183,7 @@ class TestLoadBalancer:
 
     def test_cluster_check(self, site):
         delete_in_nova(site, BALANCER)
-        report = Survey(params(), VNF, site).take()
+        report = Survey(params(), VNF, site, features=FEATURES).take()
         (row,) = [row for row in report.rows if row.name == "load balancer"]
         assert row.server_id == BALANCER
         assert row.findings
@@ -256,7 +257,7 @@ class TestSecondAddress:
         assert second.files["vars.json"] == self.records["vars.json"]
 
     def test_cluster_check(self, second):
-        rows = Survey(params(), VNF, second).take().rows
+        rows = Survey(params(), VNF, second, features=FEATURES).take().rows
         findings = [finding for row in rows for finding in row.findings]
         assert [f.text for f in findings if "10.10.0.100" in f.text] == []
 

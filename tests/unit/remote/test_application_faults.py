@@ -14,6 +14,7 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import applications
 from tacker_k8s_mgmt.operations import application_removal
+from tacker_k8s_mgmt.operations.applications import compare
 from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.remote.kubernetes.chart_volumes import ChartVolumes
 from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
@@ -79,7 +80,7 @@ def cut_off(cluster, site, monkeypatch):
 class TestRemovalCutOff:
     def test_it_is_recorded_and_reported(self, cluster, cut_off):
         assert record(cluster).state == applications.REMOVING
-        report = Survey(wanted(SHOP), VNF, cluster).applications()
+        report = compare(Survey(wanted(SHOP), VNF, cluster))
         texts = [finding.text for finding in report.applications[0].findings]
         assert "its removal has begun and not ended" in texts
         assert "ConfigMap shop/settings: being deleted" in texts

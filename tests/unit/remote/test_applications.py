@@ -10,7 +10,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import applications
-from tacker_k8s_mgmt.operations.applications import ApplicationChanges
+from tacker_k8s_mgmt.operations.applications import ApplicationChanges, compare
 from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tests.helpers.applications import (
     HOOK,
@@ -409,7 +409,7 @@ class TestSeen:
         assert json.loads(modify["metadata"]["k8s_applications"]) == apps
         params = wanted(*apps)
         bring(cluster, params)
-        report = Survey(params, VNF, cluster).applications()
+        report = compare(Survey(params, VNF, cluster))
         assert (report.failures, report.differs) == ({}, False)
         (one,) = report.applications
         assert {item.title for item in one.objects} >= {
@@ -418,13 +418,13 @@ class TestSeen:
             "Service notes/notes-api",
         }
         site.kube.kubectl("-n", "notes", "delete", "service", "notes-api")
-        report = Survey(params, VNF, cluster).applications()
+        report = compare(Survey(params, VNF, cluster))
         (finding,) = [text.text for text in report.applications[0].findings]
         assert finding == "Service notes/notes-api: missing"
 
     def test_one_that_is_not_there_and_one_that_is_not_wanted(self, cluster):
         bring(cluster, wanted(bare()))
-        report = Survey(wanted(SHOP), VNF, cluster).applications()
+        report = compare(Survey(wanted(SHOP), VNF, cluster))
         found = {
             one.name: [finding.text for finding in one.findings]
             for one in report.applications

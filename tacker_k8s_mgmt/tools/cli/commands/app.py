@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.text import Text
 
+from tacker_k8s_mgmt.operations import applications
 from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.status.application_report import (
     ApplicationsReport,
@@ -85,7 +86,7 @@ class AppList(ClusterReport):
 
     def compare(self, survey: Survey, vnf_id: str) -> ApplicationsReport:
         """Return the applications."""
-        return survey.applications()
+        return applications.compare(survey)
 
     def document(self, report: ApplicationsReport) -> Mapping[str, Any]:
         """Return the applications with their differences."""
@@ -129,7 +130,7 @@ class AppShow(ClusterReport):
 
     def compare(self, survey: Survey, vnf_id: str) -> ApplicationsReport:
         """Return this application only."""
-        report = survey.applications()
+        report = applications.compare(survey)
         one = tuple(app for app in report.applications if app.name == self._name)
         if not one and not report.failures:
             have = ", ".join(app.name for app in report.applications) or "none"

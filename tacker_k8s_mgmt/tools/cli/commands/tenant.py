@@ -119,7 +119,7 @@ class TenantList(ClusterReport):
 
     def compare(self, survey: Survey, vnf_id: str) -> TenantsReport:
         """Return the tenants."""
-        return survey.compare_tenants()
+        return tenants.compare(survey)
 
     def document(self, report: TenantsReport) -> Mapping[str, Any]:
         """Return the tenants and the problems of the metadata."""
