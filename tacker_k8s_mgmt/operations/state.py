@@ -25,7 +25,6 @@ from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.records import ClusterRecords, Healing, nodes_in
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
-from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.remote.timing import Clock
@@ -228,10 +227,6 @@ class ClusterState:
     def manifests(self) -> Manifests:
         """The objects in the cluster, likewise."""
         return self._through_ready(self.site.manifests)
-
-    def applications(self) -> ApplicationHost:
-        """The applications on it, likewise."""
-        return self._through_ready(self.site.applications)
 
     def client(self, connect: Callable[[Site, Node], Client]) -> Client:
         """What a feature asks the cluster with, likewise.

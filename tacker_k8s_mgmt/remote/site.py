@@ -32,7 +32,6 @@ from tacker_k8s_mgmt.remote.ansible.playbook_runner import PlaybookRunner, Playb
 from tacker_k8s_mgmt.remote.ansible.server import look
 from tacker_k8s_mgmt.remote.balancer_vm import Balancer
 from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
-from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.helm import HelmHost
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
@@ -539,9 +538,9 @@ class Site(Vnf):
 
     def cluster(self, control_plane: Node) -> KubeControl:
         """Return the cluster, through a control-plane node."""
-        return KubeControl(*self._kubectl(control_plane))
+        return KubeControl(*self.api_access(control_plane))
 
-    def _kubectl(self, control_plane: Node) -> tuple[Session, str, float]:
+    def api_access(self, control_plane: Node) -> tuple[Session, str, float]:
         """Return what kubectl on a control-plane node needs."""
         url = api_url(control_plane.address, API_PORT)
         return self._vms.get(control_plane), url, self._api_patience()
@@ -561,7 +560,7 @@ class Site(Vnf):
 
     def kubectl(self, control_plane: Node) -> KubeClient:
         """Return kubectl on a control-plane node."""
-        return KubeClient(*self._kubectl(control_plane))
+        return KubeClient(*self.api_access(control_plane))
 
     def log_in(self, node: Node) -> Session:
         """Return a new session with a node, whose user may use sudo."""
@@ -569,16 +568,12 @@ class Site(Vnf):
 
     def helm(self, control_plane: Node) -> HelmHost:
         """Return what Tacker needs to run Helm on a control-plane node."""
-        session, server, _ = self._kubectl(control_plane)
+        session, server, _ = self.api_access(control_plane)
         return HelmHost(session, server, partial(self._vms.log_in, control_plane))
-
-    def applications(self, control_plane: Node) -> ApplicationHost:
-        """Return what applications need, through a control-plane node."""
-        return ApplicationHost(*self._kubectl(control_plane), self._params.proxy)
 
     def manifests(self, control_plane: Node) -> Manifests:
         """Return the objects in the cluster, through a control-plane node."""
-        return Manifests(KubeClient(*self._kubectl(control_plane)))
+        return Manifests(KubeClient(*self.api_access(control_plane)))
 
     def etcd(self, control_plane: Node) -> EtcdClient:
         """Return etcd, through a control-plane node."""

@@ -29,6 +29,12 @@ from tacker.vnflcm import utils as vnflcm_utils
 import tacker_k8s_mgmt.cnf_exposure_mgmt
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import instances as lookup
+from tacker_k8s_mgmt.features.exposure.cnf_operations import (
+    CheckExposure,
+    CheckModified,
+    Expose,
+    Unexpose,
+)
 from tacker_k8s_mgmt.hooks.cnf import driver, manifests
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE
 from tacker_k8s_mgmt.hooks.cnf.v2 import V2Call
@@ -39,12 +45,6 @@ from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.hooks.v2.call import Call, cluster_vim_id
 from tacker_k8s_mgmt.hooks.v2.hook import V2Hook
 from tacker_k8s_mgmt.model.vim import ClusterAccess, ClusterIdentity
-from tacker_k8s_mgmt.operations.expose import (
-    CheckExposure,
-    CheckModified,
-    Expose,
-    Unexpose,
-)
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract import tacker_configuration

@@ -11,9 +11,10 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.applications import feature
 from tacker_k8s_mgmt.hooks.v1 import driver, vim_registry
 from tacker_k8s_mgmt.hooks.v1.hook import V1Site
-from tacker_k8s_mgmt.operations import applications, preconditions
+from tacker_k8s_mgmt.operations import preconditions
 from tests.contract.v1_instances import hook, instance
 from tests.contract.v2_operations import instantiate
 from tests.helpers.heat_stacks import template
@@ -50,7 +51,7 @@ def first_step(tmp_path, monkeypatch):
         monkeypatch.setattr(site, "package_findings", lambda: ())
         monkeypatch.setattr(site, "server_findings", lambda: ())
         monkeypatch.setattr(preconditions, "names_taken", lambda _: ())
-        monkeypatch.setattr(applications, "package_problems", lambda *_: ())
+        monkeypatch.setattr(feature, "package_problems", lambda *_: ())
         settings = types.SimpleNamespace(problems=())
         deps: Any = types.SimpleNamespace(settings=settings, params=params(), site=site)
         return driver._instantiate_start(one, deps, site).steps[0]

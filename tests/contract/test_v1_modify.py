@@ -17,11 +17,11 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnflcm import vnflcm_driver
 
 from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.features.exposure.cnf_operations import CheckModified, Expose
 from tacker_k8s_mgmt.hooks.cnf import driver as clusters
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE, V1Call
 from tacker_k8s_mgmt.hooks.v1 import hook as v1_context
 from tacker_k8s_mgmt.hooks.v1 import instance
-from tacker_k8s_mgmt.operations.expose import CheckModified, Expose
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract.v1_instances import GOOD, NAME, OpenSite
 from tests.helpers.operations import FIFTY_FIVE, FIVE, instantiated

@@ -9,12 +9,12 @@ import yaml
 
 from lab import settings as lab_settings
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.applications.feature import ApplicationChanges
+from tacker_k8s_mgmt.features.applications.host import ApplicationHost
 from tacker_k8s_mgmt.model.nodes import Node
-from tacker_k8s_mgmt.operations.applications import ApplicationChanges
 from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.operations.step import Runner, Step
 from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
-from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.request.reader import InstallParams, parse

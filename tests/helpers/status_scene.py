@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from tacker_k8s_mgmt.features.exposure import rows as exposure_rows
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ExposedService, Server
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
@@ -19,7 +20,6 @@ from tacker_k8s_mgmt.model.nodes import (
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.model.vim import Vim
 from tacker_k8s_mgmt.request.reader import InstallParams
-from tacker_k8s_mgmt.status import exposure_rows
 from tacker_k8s_mgmt.status.facts import Answers, Row, Source
 from tacker_k8s_mgmt.status.rows import compare
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished

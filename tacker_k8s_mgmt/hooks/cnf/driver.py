@@ -28,6 +28,12 @@ from tacker import context as tacker_context
 from tacker.common import oidc_utils
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.exposure.cnf_operations import (
+    CheckExposure,
+    CheckModified,
+    Expose,
+    Unexpose,
+)
 from tacker_k8s_mgmt.hooks import advice, instances
 from tacker_k8s_mgmt.hooks.advice import Advice
 from tacker_k8s_mgmt.hooks.hook import Operation
@@ -38,12 +44,6 @@ from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.nodes import same_server
 from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.model.vim import ClusterIdentity
-from tacker_k8s_mgmt.operations.expose import (
-    CheckExposure,
-    CheckModified,
-    Expose,
-    Unexpose,
-)
 from tacker_k8s_mgmt.operations.state import Dependencies
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.request import cnf_exposure

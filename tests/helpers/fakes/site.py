@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.applications.host import ApplicationHost
 from tacker_k8s_mgmt.features.pod_network.measurement import PodNetwork
 from tacker_k8s_mgmt.model.nodes import Count, Machine, MachineIdentity, Node
 from tacker_k8s_mgmt.topology.connection_points import Attachment
@@ -214,7 +215,7 @@ class FakeSite(SiteState):
 
     def client(self, connect: Any, control_plane: Node) -> Any:
         """The fake of what a feature asks the cluster with."""
-        fakes = {PodNetwork: self.pod_network}
+        fakes = {PodNetwork: self.pod_network, ApplicationHost: self.applications}
         return fakes[connect.__self__](control_plane)
 
     def pod_network(self, control_plane: Node) -> FakePodNetwork:

@@ -9,14 +9,21 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.applications import rollout
+from tacker_k8s_mgmt.features.applications.content import (
+    ApplicationRecords,
+    Content,
+    Record,
+)
+from tacker_k8s_mgmt.features.applications.host import Charts
+from tacker_k8s_mgmt.features.applications.workloads import Workloads
 from tacker_k8s_mgmt.features.pod_network.measurement import PodNetwork
-from tacker_k8s_mgmt.model import applications, node_marks
+from tacker_k8s_mgmt.model import node_marks
 from tacker_k8s_mgmt.model.manifests import title
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Node, NodeObject, Role
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.model.vim import ClusterIdentity
-from tacker_k8s_mgmt.operations import application_objects
 from tacker_k8s_mgmt.remote.kubernetes import (
     api,
     api_login,
@@ -25,13 +32,10 @@ from tacker_k8s_mgmt.remote.kubernetes import (
     services,
 )
 from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
-from tacker_k8s_mgmt.remote.kubernetes.application_records import ApplicationRecords
-from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
 from tacker_k8s_mgmt.remote.kubernetes.draining import _Drain
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
-from tacker_k8s_mgmt.remote.kubernetes.workloads import Workloads
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tests.helpers.fakes.answers import Host
 from tests.helpers.untrusted.fed import (
@@ -171,9 +175,9 @@ ETCD = {
     ],
 }
 
-RECORD = applications.Record(
+RECORD = Record(
     *("a", "n", "applied"),
-    good=applications.Content("d", ((SERVICE,), (JOB,)), "1.0", 1),
+    good=Content("d", ((SERVICE,), (JOB,)), "1.0", 1),
     leaving=(CLAIM,),
 )
 
@@ -382,7 +386,7 @@ CLUSTER: Mapping[str, Fed] = {
     ),
     "a release's objects": kube(
         {**KINDS, "get manifest": json.dumps(DAEMON_SET), "get hooks": json.dumps(JOB)},
-        lambda client: application_objects.released(_applications(client), "a", "n"),
+        lambda client: rollout.released_objects(_applications(client), "a", "n"),
         "lifecycle.steps.application_objects.released",
     ),
     "releases": kube(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
+from tacker_k8s_mgmt.features.applications import host as downloads
 from tacker_k8s_mgmt.features.pod_network import probe
 from tacker_k8s_mgmt.hooks.hook import _fields
 from tacker_k8s_mgmt.kubespray import inventory
@@ -21,7 +22,6 @@ from tacker_k8s_mgmt.remote.ansible.playbook_runner import (
     RunDirectories,
 )
 from tacker_k8s_mgmt.remote.balancer_vm import Balancer
-from tacker_k8s_mgmt.remote.kubernetes import downloads
 from tacker_k8s_mgmt.remote.ssh.session import free
 from tests.helpers.fakes.answers import Host
 from tests.helpers.untrusted.fed import Fed, host, parsed, text

@@ -12,14 +12,15 @@ from prometheus_client import generate_latest
 
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.features import metrics
+from tacker_k8s_mgmt.features.applications import sources
+from tacker_k8s_mgmt.features.applications.content import Chart
+from tacker_k8s_mgmt.features.applications.host import _defined
+from tacker_k8s_mgmt.features.applications.sources import Sources
 from tacker_k8s_mgmt.features.metrics import State
 from tacker_k8s_mgmt.hooks.cnf import manifests as cnf_manifests
 from tacker_k8s_mgmt.hooks.v2 import connections
-from tacker_k8s_mgmt.model import chart_archive, manifests, node_marks
-from tacker_k8s_mgmt.model.applications import Chart
+from tacker_k8s_mgmt.model import manifests, node_marks
 from tacker_k8s_mgmt.model.timeline import Timeline, clock, in_words
-from tacker_k8s_mgmt.operations.application_sources import Sources
-from tacker_k8s_mgmt.remote.kubernetes.charts import _defined
 from tacker_k8s_mgmt.request import cnf_exposure, profile_document, reader
 from tacker_k8s_mgmt.request.applications import Application, SourceFile
 from tacker_k8s_mgmt.request.structure import Reading
@@ -50,8 +51,8 @@ def _collected(state: State) -> None:
 
 
 def _chart(content: str) -> None:
-    data = chart_archive.packed({"Chart.yaml": content.encode(errors="replace")})
-    chart_archive.version_of(data)
+    data = sources.packed({"Chart.yaml": content.encode(errors="replace")})
+    sources.version_of(data)
 
 
 def _manifest(content: str) -> None:

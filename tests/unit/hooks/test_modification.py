@@ -3,11 +3,11 @@
 
 import pytest
 
+from tacker_k8s_mgmt.features.applications.feature import Applications
 from tacker_k8s_mgmt.features.table import FEATURES
-from tacker_k8s_mgmt.operations.applications import Applications
+from tacker_k8s_mgmt.features.tenants.feature import Tenants
 from tacker_k8s_mgmt.operations.modify import concerned
 from tacker_k8s_mgmt.operations.node_changes import NodeSettings
-from tacker_k8s_mgmt.operations.tenants import Tenants
 
 LABEL = "k8s_nodes:worker:label:a"
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.exposure.cnf_operations import Expose
 from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.model.nodes import Count, Role
 from tacker_k8s_mgmt.model.services import Cnf
 from tacker_k8s_mgmt.operations.cluster_check import Survey
-from tacker_k8s_mgmt.operations.expose import Expose
 from tacker_k8s_mgmt.request import cnf_exposure
 from tacker_k8s_mgmt.status.facts import Source
 from tests.helpers.cnf import CNF, service

@@ -8,15 +8,15 @@ from functools import partial
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.exposure import of_service
-from tacker_k8s_mgmt.model.services import Cnf
-from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd
-from tacker_k8s_mgmt.operations.expose import (
+from tacker_k8s_mgmt.features.exposure.cnf_operations import (
     CheckExposure,
     CheckModified,
     Expose,
     Unexpose,
 )
+from tacker_k8s_mgmt.model.exposure import of_service
+from tacker_k8s_mgmt.model.services import Cnf
+from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.operations.terminate import remove_own
 from tacker_k8s_mgmt.request import cnf_exposure
 from tests.helpers.cnf import CNF, service

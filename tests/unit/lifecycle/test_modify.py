@@ -4,6 +4,7 @@
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.exposure.cnf_operations import Expose
 from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
@@ -12,7 +13,6 @@ from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.pods import Placement
 from tacker_k8s_mgmt.model.services import Cnf
 from tacker_k8s_mgmt.operations.cluster_check import Survey
-from tacker_k8s_mgmt.operations.expose import Expose
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.modify import ModificationRefused, Modify
 from tacker_k8s_mgmt.operations.records import EXPOSURES_FILE

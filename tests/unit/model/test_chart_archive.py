@@ -10,7 +10,14 @@ import tarfile
 
 import pytest
 
-from tacker_k8s_mgmt.model import applications, chart_archive
+from tacker_k8s_mgmt.features.applications import sources
+from tacker_k8s_mgmt.features.applications.content import (
+    APPLIED,
+    Record,
+    Spoiled,
+    read,
+    unpacked,
+)
 from tacker_k8s_mgmt.model.manifests import Unusable
 from tests.helpers import hostile
 
@@ -26,10 +33,10 @@ def chart(text):
 
 
 def test_name_and_version_of_a_chart():
-    assert chart_archive.version_of(chart(CHART)) == "keystone 0.3.1"
-    packed = chart_archive.packed({"Chart.yaml": CHART, "values.yaml": b""})
-    assert chart_archive.version_of(packed) == "keystone 0.3.1"
-    assert chart_archive.version_of(chart(b"name: a\nversion: 1\n")) == "a 1"
+    assert sources.version_of(chart(CHART)) == "keystone 0.3.1"
+    packed = sources.packed({"Chart.yaml": CHART, "values.yaml": b""})
+    assert sources.version_of(packed) == "keystone 0.3.1"
+    assert sources.version_of(chart(b"name: a\nversion: 1\n")) == "a 1"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,7 @@ def test_name_and_version_of_a_chart():
 def test_links_and_devices_are_no_chart(kind, target):
     archive = hostile.tgz(("keystone/Chart.yaml", kind, b"", target))
     with pytest.raises(Unusable, match=NO_CHART):
-        chart_archive.version_of(archive)
+        sources.version_of(archive)
 
 
 def test_members_outside_of_the_directory_are_not_unpacked(tmp_path, monkeypatch):
@@ -58,7 +65,7 @@ def test_members_outside_of_the_directory_are_not_unpacked(tmp_path, monkeypatch
         ("../owned", FILE, b"x", ""),
         ("keystone/Chart.yaml", FILE, CHART, ""),
     )
-    assert chart_archive.version_of(archive) == "keystone 0.3.1"
+    assert sources.version_of(archive) == "keystone 0.3.1"
     assert not list(tmp_path.iterdir())
     assert not (tmp_path.parent / "owned").exists()
 
@@ -82,7 +89,7 @@ def test_members_outside_of_the_directory_are_not_unpacked(tmp_path, monkeypatch
 )
 def test_what_a_chart_file_must_not_have(text, reason):
     with pytest.raises(Unusable, match=reason):
-        chart_archive.version_of(chart(text))
+        sources.version_of(chart(text))
 
 
 @pytest.mark.parametrize(
@@ -99,30 +106,30 @@ def test_what_a_chart_file_must_not_have(text, reason):
 )
 def test_damaged_ones_are_refused(archive):
     with pytest.raises(Unusable, match=NO_ARCHIVE):
-        chart_archive.version_of(archive)
+        sources.version_of(archive)
 
 
 def test_what_unpacks_to_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr(chart_archive, "LARGEST_UNPACKED", 4 << 20)
+    monkeypatch.setattr(sources, "LARGEST_UNPACKED", 4 << 20)
     archive = hostile.long_header(16 << 20)
     assert len(archive) < 1 << 20
     with pytest.raises(Unusable, match="more than 4194304 bytes when it is unpacked"):
-        chart_archive.version_of(archive)
+        sources.version_of(archive)
 
 
 def test_a_record_in_the_cluster_unpacks_to_no_more_than_it_may_have():
     # Of the API server, whose answer has at most 8 MiB.
     packed = base64.b64encode(hostile.zeros(80 << 20)).decode()
-    with pytest.raises(applications.Spoiled, match="too large"):
-        applications.unpacked(packed)
-    record = applications.Record("shop", "shop", applications.APPLIED)
-    assert applications.read(applications.unpacked(record.pack())) == record
+    with pytest.raises(Spoiled, match="too large"):
+        unpacked(packed)
+    record = Record("shop", "shop", APPLIED)
+    assert read(unpacked(record.pack())) == record
     leaves = record.changed(leaving=({"kind": "Job", "metadata": {"name": "seed"}},))
-    assert applications.read(applications.unpacked(leaves.pack())) == leaves
+    assert read(unpacked(leaves.pack())) == leaves
 
 
 def test_an_earlier_release_reads_the_record_of_what_does_not_leave():
-    record = applications.Record("shop", "shop", applications.APPLIED)
+    record = Record("shop", "shop", APPLIED)
     text = gzip.decompress(base64.b64decode(record.pack()))
     assert "leaving" not in json.loads(text)
 
@@ -131,7 +138,7 @@ def test_a_member_is_not_larger_than_its_archive():
     entry = tarfile.TarInfo("keystone/Chart.yaml")
     entry.size = 1 << 40
     with pytest.raises(Unusable):
-        chart_archive.version_of(chart_gz(entry.tobuf() + CHART))
+        sources.version_of(chart_gz(entry.tobuf() + CHART))
 
 
 def chart_gz(content):
@@ -187,10 +194,10 @@ def test_long_names_that_follow_each_other_are_no_archive():
     header = raw_header("c/x", 0, tarfile.GNUTYPE_LONGNAME)
     archive = gzip.compress(header * 50_000)
     with pytest.raises(Unusable):
-        chart_archive.version_of(archive)
+        sources.version_of(archive)
 
 
 def test_a_chart_of_very_many_files_is_refused():
     header = tarfile.TarInfo("c/x").tobuf()
     with pytest.raises(Unusable, match="more than 10000 files"):
-        chart_archive.version_of(gzip.compress(header * 10_001))
+        sources.version_of(gzip.compress(header * 10_001))

@@ -7,7 +7,8 @@ import json
 import pytest
 import yaml
 
-from tacker_k8s_mgmt.model import chart_archive, kubernetes_yaml, manifests
+from tacker_k8s_mgmt.features.applications import sources
+from tacker_k8s_mgmt.model import kubernetes_yaml, manifests
 from tests.helpers import hostile
 from tests.helpers.kubernetes_yaml import BIG, REFUSED, SCALARS, STRUCTURES
 
@@ -73,4 +74,4 @@ def test_a_mac_address_in_a_manifest_is_text():
 )
 def test_a_charts_version_is_what_helm_takes_it_for(written, version):
     files = {"Chart.yaml": f"name: web\nversion: {written}\n".encode()}
-    assert chart_archive.version_of(chart_archive.packed(files)) == f"web {version}"
+    assert sources.version_of(sources.packed(files)) == f"web {version}"

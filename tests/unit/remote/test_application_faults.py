@@ -12,12 +12,11 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import applications
-from tacker_k8s_mgmt.operations import application_removal
-from tacker_k8s_mgmt.operations.applications import compare
+from tacker_k8s_mgmt.features.applications import rollout
+from tacker_k8s_mgmt.features.applications.content import REMOVING
+from tacker_k8s_mgmt.features.applications.feature import compare
+from tacker_k8s_mgmt.features.applications.host import Charts, ChartVolumes
 from tacker_k8s_mgmt.operations.cluster_check import Survey
-from tacker_k8s_mgmt.remote.kubernetes.chart_volumes import ChartVolumes
-from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tests.helpers import kubeapi as bed
 from tests.helpers.applications import (
@@ -70,7 +69,7 @@ def finalizers(site, patch):
 def cut_off(cluster, site, monkeypatch):
     """A removal that has ended with its time limit, and left a bit of it."""
     bring(cluster, wanted(SHOP))
-    monkeypatch.setattr(application_removal, "_LIMIT", 1.5)
+    monkeypatch.setattr(rollout, "_LIMIT", 1.5)
     finalizers(site, HOLD)
     with pytest.raises(errors.StepFailed, match=r"example\.org/slow"):
         bring(cluster, wanted())
@@ -79,7 +78,7 @@ def cut_off(cluster, site, monkeypatch):
 
 class TestRemovalCutOff:
     def test_it_is_recorded_and_reported(self, cluster, cut_off):
-        assert record(cluster).state == applications.REMOVING
+        assert record(cluster).state == REMOVING
         report = compare(Survey(wanted(SHOP), VNF, cluster))
         texts = [finding.text for finding in report.applications[0].findings]
         assert "its removal has begun and not ended" in texts
@@ -220,7 +219,7 @@ class TestNamespace:
         assert outcomes(journal)[2][1] == "already so"
         with pytest.raises(errors.StepFailed, match="conversion webhook"):
             bring(cluster, wanted())
-        assert record(cluster).state == applications.REMOVING
+        assert record(cluster).state == REMOVING
 
 
 def test_warnings_are_no_problems(cluster, site, caplog):

@@ -9,8 +9,8 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import applications
-from tacker_k8s_mgmt.operations.applications import ApplicationChanges, compare
+from tacker_k8s_mgmt.features.applications.content import BACK
+from tacker_k8s_mgmt.features.applications.feature import ApplicationChanges, compare
 from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tests.helpers.applications import (
     HOOK,
@@ -228,7 +228,7 @@ class TestBroken:
         assert "last lines of main: no port" in text
         assert "What it was before is in force again." in text
         kept = record(cluster)
-        assert (kept.state, kept.good) == (applications.BACK, before.good)
+        assert (kept.state, kept.good) == (BACK, before.good)
         assert "failed in rollout" in kept.detail
         assert "deployment.apps/extra" not in titles(site)
         api = get(site, "/apis/apps/v1/namespaces/shop/deployments/api")
@@ -386,7 +386,7 @@ class TestCharts:
         web = get(site, "/apis/apps/v1/namespaces/docs/deployments/web")
         (container,) = web["spec"]["template"]["spec"]["containers"]
         assert container["image"] == "a/b"
-        assert record(cluster, "wiki").state == applications.BACK
+        assert record(cluster, "wiki").state == BACK
         journal = bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
         assert outcomes(journal)[2][1] == "already so"
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.applications.host import Charts, ChartVolumes, fetch
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model import playbooks
 from tacker_k8s_mgmt.model.nodes import Machine, Role
@@ -21,10 +22,8 @@ from tacker_k8s_mgmt.remote.ansible.playbook_runner import (
     RunDirectories,
 )
 from tacker_k8s_mgmt.remote.balancer_vm import Balancer
-from tacker_k8s_mgmt.remote.kubernetes import downloads, services
+from tacker_k8s_mgmt.remote.kubernetes import services
 from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
-from tacker_k8s_mgmt.remote.kubernetes.chart_volumes import ChartVolumes
-from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
@@ -243,7 +242,7 @@ def test_an_endless_file_is_an_error_that_names_it(session, sshd, monkeypatch):
 def test_a_download_of_no_size_is_refused():
     session = Session("many\n")
     with pytest.raises(errors.RemoteError, match="its SHA-256 is not"):
-        downloads.fetch(session, "https://example.org/a", "0" * 64, {})
+        fetch(session, "https://example.org/a", "0" * 64, {})
 
 
 def test_the_first_line_about_a_lock_has_a_limit():

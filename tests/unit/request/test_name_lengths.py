@@ -6,10 +6,19 @@ import itertools
 
 import pytest
 
-from tacker_k8s_mgmt.model import applications, nodes
+from tacker_k8s_mgmt.features.applications import content
+from tacker_k8s_mgmt.features.applications.sources import namespace_of
+from tacker_k8s_mgmt.features.tenants import feature
+from tacker_k8s_mgmt.features.tenants.objects import (
+    accounts,
+    of,
+    owner,
+    token,
+    unwanted,
+)
+from tacker_k8s_mgmt.model import nodes
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.operations import preconditions, tenant_objects, tenants
-from tacker_k8s_mgmt.operations.application_sources import namespace_of
+from tacker_k8s_mgmt.operations import preconditions
 from tacker_k8s_mgmt.request.applications import LONGEST_NAME
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.site import FakeSite
@@ -41,7 +50,7 @@ def test_every_accepted_one_fits(vim):
     made = parsed({"vim_name": vim, "tenants": [{"name": TENANT}]})
     assert len(preconditions.vim_name(made, VNF)) <= COLUMN
     deps = dependencies(made, FakeSite(), FakeClock())
-    assert len(tenants.vim_name(deps, made.tenants[0])) <= COLUMN
+    assert len(feature.vim_name(deps, made.tenants[0])) <= COLUMN
 
 
 @pytest.mark.parametrize(
@@ -70,20 +79,20 @@ def test_names_and_labels_of_the_longest_tenant():
     made = parsed({"tenants": [{"name": TENANT}]})
     (tenant,) = made.tenants
     objects = [
-        *tenant_objects.of(tenant, guarded=True),
-        *tenant_objects.unwanted(tenant),
+        *of(tenant, guarded=True),
+        *unwanted(tenant),
     ]
-    objects += [tenant_objects.accounts(), tenant_objects.token(TENANT)]
+    objects += [accounts(), token(TENANT)]
     found = list(itertools.chain.from_iterable(map(names, objects)))
     assert [name for name, most in found if len(name) > most] == []
-    assert len(tenant_objects.owner(TENANT)) <= LABEL
+    assert len(owner(TENANT)) <= LABEL
 
 
 def test_names_of_the_longest_application():
     app = {"name": "a" * LONGEST_NAME, "manifests": [{"path": "Files/a.yaml"}]}
     (made,) = parsed({"applications": [app]}).applications
     assert all(len(name) <= most for name, most in names(namespace_of(made)))
-    assert len(applications.owner_of(made.name)) <= LABEL
+    assert len(content.owner_of(made.name)) <= LABEL
 
 
 @pytest.mark.parametrize("role", list(Role))

@@ -11,12 +11,12 @@ from typing import Any
 
 from rich.text import Text
 
-from tacker_k8s_mgmt.operations import applications
-from tacker_k8s_mgmt.operations.cluster_check import Survey
-from tacker_k8s_mgmt.status.application_report import (
+from tacker_k8s_mgmt.features.applications import feature
+from tacker_k8s_mgmt.features.applications.report import (
     ApplicationsReport,
     ApplicationState,
 )
+from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.tools.cli import base
 from tacker_k8s_mgmt.tools.cli.base import Outcome, UsageError
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
@@ -86,7 +86,7 @@ class AppList(ClusterReport):
 
     def compare(self, survey: Survey, vnf_id: str) -> ApplicationsReport:
         """Return the applications."""
-        return applications.compare(survey)
+        return feature.compare(survey)
 
     def document(self, report: ApplicationsReport) -> Mapping[str, Any]:
         """Return the applications with their differences."""
@@ -130,7 +130,7 @@ class AppShow(ClusterReport):
 
     def compare(self, survey: Survey, vnf_id: str) -> ApplicationsReport:
         """Return this application only."""
-        report = applications.compare(survey)
+        report = feature.compare(survey)
         one = tuple(app for app in report.applications if app.name == self._name)
         if not one and not report.failures:
             have = ", ".join(app.name for app in report.applications) or "none"

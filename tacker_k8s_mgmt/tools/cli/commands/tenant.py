@@ -12,11 +12,11 @@ from typing import Any
 
 from rich.text import Text
 
-from tacker_k8s_mgmt.operations import tenants
+from tacker_k8s_mgmt.features.tenants import feature
+from tacker_k8s_mgmt.features.tenants.feature import TenantsReport
 from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.request.tenants import Tenant
 from tacker_k8s_mgmt.status.facts import Row, Source
-from tacker_k8s_mgmt.status.tenant_rows import TenantsReport
 from tacker_k8s_mgmt.tools.cli import base, cluster_report, recorded
 from tacker_k8s_mgmt.tools.cli.base import Command, NotDone, UsageError
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
@@ -83,7 +83,7 @@ class TenantAccess(Command):
                 raise UsageError(f"it has no tenant {args.tenant}; it has {known}")
             view = instance.view
             url, access = cluster_report.ask(
-                instance, lambda node: tenants.access(view.manifests(node), args.tenant)
+                instance, lambda node: feature.access(view.manifests(node), args.tenant)
             )
         if access is None:
             raise NotDone(
@@ -119,7 +119,7 @@ class TenantList(ClusterReport):
 
     def compare(self, survey: Survey, vnf_id: str) -> TenantsReport:
         """Return the tenants."""
-        return tenants.compare(survey)
+        return feature.compare(survey)
 
     def document(self, report: TenantsReport) -> Mapping[str, Any]:
         """Return the tenants and the problems of the metadata."""

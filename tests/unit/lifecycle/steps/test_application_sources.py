@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from tacker_k8s_mgmt.model import chart_archive, untrusted
-from tacker_k8s_mgmt.operations import application_sources
-from tacker_k8s_mgmt.operations.application_sources import Sources
+from tacker_k8s_mgmt.features.applications import sources as application_sources
+from tacker_k8s_mgmt.features.applications import sources as chart_archive
+from tacker_k8s_mgmt.features.applications.sources import Sources
+from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.request.applications import Application
 
 MANIFEST = json.dumps(

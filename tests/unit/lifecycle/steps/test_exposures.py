@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.exposure import exposures
 from tacker_k8s_mgmt.model.exposure import Exposure, of_service
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
-from tacker_k8s_mgmt.operations import balancing, exposures
+from tacker_k8s_mgmt.operations import balancing
 from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.operations.state import ClusterState
 from tests.helpers import operations

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import applications, untrusted
-from tacker_k8s_mgmt.model.applications import Record
-from tacker_k8s_mgmt.remote.kubernetes.application_records import ApplicationRecords
+from tacker_k8s_mgmt.features.applications import content
+from tacker_k8s_mgmt.features.applications.content import ApplicationRecords, Record
+from tacker_k8s_mgmt.model import untrusted
 
 
 class Kubectl:
@@ -34,7 +34,7 @@ def read(records):
 
 
 def packed(name, **more):
-    record = json.loads(applications.unpacked(Record(name, name, "").pack()))
+    record = json.loads(content.unpacked(Record(name, name, "").pack()))
     text = json.dumps({**record, **more}).encode()
     return base64.b64encode(gzip.compress(text)).decode()
 
@@ -45,7 +45,7 @@ def test_each_is_read():
 
 
 def test_all_together_unpack_to_no_more_than_the_limit(monkeypatch):
-    monkeypatch.setattr(applications, "LARGEST", 1024 * 1024)
+    monkeypatch.setattr(content, "LARGEST", 1024 * 1024)
     records = {name: packed(name, detail="x" * 400_000) for name in "abc"}
     assert len(read({name: records[name] for name in "ab"})) == 2
     with pytest.raises(errors.ClusterError, match=r"application c, .* is too large"):

@@ -12,8 +12,8 @@ import pytest
 
 import tacker_k8s_mgmt
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubernetes import downloads
-from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
+from tacker_k8s_mgmt.features.applications import host as downloads
+from tacker_k8s_mgmt.features.applications.host import ApplicationHost
 from tacker_k8s_mgmt.request.applications import SourceFile
 from tacker_k8s_mgmt.request.installation import Proxy
 from tests.helpers import web_server

@@ -17,8 +17,9 @@ import pytest
 
 import tacker_k8s_mgmt
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.applications import workloads
 from tacker_k8s_mgmt.features.pod_network import measurement
-from tacker_k8s_mgmt.remote.kubernetes import draining, workloads
+from tacker_k8s_mgmt.remote.kubernetes import draining
 from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests

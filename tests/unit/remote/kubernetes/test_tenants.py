@@ -5,8 +5,9 @@ import json
 
 import pytest
 
+from tacker_k8s_mgmt.features.tenants import feature
+from tacker_k8s_mgmt.features.tenants import objects as tenant_objects
 from tacker_k8s_mgmt.model import manifests
-from tacker_k8s_mgmt.operations import tenant_objects, tenants
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.request.tenants import Tenant
@@ -65,16 +66,16 @@ def objects(site, session):
 
 @pytest.fixture
 def token(objects):
-    found = bed.wait_for(lambda: tenants.access(objects, "blue"))
+    found = bed.wait_for(lambda: feature.access(objects, "blue"))
     return found.token.get_secret_value()
 
 
 def test_nothing_speaks_against_the_first_one(site, session):
     made = Manifests(KubeClient(session))
-    assert tenants.objections(made, BLUE) == ()
+    assert feature.objections(made, BLUE) == ()
     bare = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "blue"}}
     site.kube.apply(bare)
-    assert tenants.objections(made, BLUE) == (
+    assert feature.objections(made, BLUE) == (
         "Namespace blue is in the cluster already and belongs to none of its "
         "applications and tenants",
     )
@@ -82,8 +83,8 @@ def test_nothing_speaks_against_the_first_one(site, session):
 
 def test_they_are_as_wanted_and_found_again(objects):
     for tenant in (BLUE, RED):
-        assert list(tenants.differences(objects, tenant)) == []
-    assert tenants.known(objects) == {"blue", "red"}
+        assert list(feature.differences(objects, tenant)) == []
+    assert feature.known(objects) == {"blue", "red"}
     problems = objects.check(tenant_objects.of(BLUE, guarded=True), owner="tenant.blue")
     assert problems == ()
     assert (
@@ -94,13 +95,13 @@ def test_they_are_as_wanted_and_found_again(objects):
 def test_what_differs_is_named(objects, site):
     site.kube.kubectl("label", "ns", "blue", "--overwrite", _level("privileged"))
     site.kube.kubectl("delete", "netpol", "tacker-k8s-mgmt-tenant", "-n", "blue")
-    assert sorted(tenants.differences(objects, BLUE)) == [
+    assert sorted(feature.differences(objects, BLUE)) == [
         "Namespace blue is otherwise in "
         "metadata.labels.pod-security.kubernetes.io/enforce",
         "NetworkPolicy blue/tacker-k8s-mgmt-tenant is missing",
     ]
     bare = Tenant(name="blue", isolated=False, keystone_project="0a1b")
-    assert [one for one in tenants.differences(objects, bare) if "wanted" in one] == [
+    assert [one for one in feature.differences(objects, bare) if "wanted" in one] == [
         f"{kind} blue/tacker-k8s-mgmt-tenant is not wanted any more"
         for kind in ("ResourceQuota", "LimitRange")
     ]
@@ -160,7 +161,7 @@ def test_before_kubernetes_1_30_there_is_no_policy(site, session, monkeypatch):
     assert not made.serves(*tenant_objects.POLICY)
     assert made.serves("rbac.authorization.k8s.io/v1", "ClusterRole")
     assert not made.serves("rbac.authorization.k8s.io/v1", "Role")
-    kinds = {one["kind"] for one in tenants._wanted(made, BLUE)}
+    kinds = {one["kind"] for one in feature._wanted(made, BLUE)}
     assert "Namespace" in kinds
     assert not [kind for kind in kinds if "Policy" in kind and kind != "NetworkPolicy"]
 
@@ -193,6 +194,6 @@ def test_the_content_of_a_namespace(objects, site, token):
 def test_all_that_is_owned_can_be_removed(objects, site, token):
     for name in ("blue", "red"):
         objects.delete(objects.owned(tenant_objects.owner(name)).objects, timeout=60)
-    assert tenants.known(objects) == frozenset()
+    assert feature.known(objects) == frozenset()
     assert objects.owned("tenant.blue").objects == ()
     assert site.kube.request("GET", "/api/v1/namespaces", token=token)[0] == 401

@@ -3,8 +3,8 @@
 
 import pytest
 
+from tacker_k8s_mgmt.features.applications.workloads import Workloads
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.workloads import Workloads
 from tests.helpers import kubeapi as bed
 from tests.helpers.applications import job
 from tests.helpers.kubectl_server import needs_kubectl

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An application is brought to what it is to be, phase by phase, or goes back.
+"""An application is brought to what it is to be, phase by phase, goes back, or goes.
 
 Each stage of manifests has three phases: configuration (everything that has no pods),
 bootstrap (Jobs, until they are complete), rollout (workloads, until their pods are
@@ -7,7 +7,9 @@ ready). A chart has one stage; Helm itself makes its objects and waits for its h
 The HTTP probe comes last.
 
 An application that worked before goes back when a phase fails. A new one is left as it
-is: its pods say why it failed, and the next attempt goes on from there.
+is: its pods say why it failed, and the next attempt continues from there. Of one that
+is removed nothing of its own stays but kept volumes. A record says only what to look
+for in the cluster.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,8 +20,8 @@ from typing import Any
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import applications, manifests
-from tacker_k8s_mgmt.model.applications import (
+from tacker_k8s_mgmt.features.applications import content as applications
+from tacker_k8s_mgmt.features.applications.content import (
     APPLIED,
     APPLYING,
     BACK,
@@ -30,23 +32,78 @@ from tacker_k8s_mgmt.model.applications import (
     Record,
     owner_of,
 )
+from tacker_k8s_mgmt.features.applications.host import ApplicationHost
+from tacker_k8s_mgmt.features.applications.sources import Wanted, namespace_of
+from tacker_k8s_mgmt.model import manifests
 from tacker_k8s_mgmt.model.manifests import (
     CLAIM,
     JOB,
     NAMESPACE,
+    OWNER,
     ROLLED_OUT,
     Object,
+    identity,
     is_going,
+    is_hook,
+    is_kept,
+    named,
     of_kinds,
     title,
     titles,
 )
-from tacker_k8s_mgmt.operations import application_objects
-from tacker_k8s_mgmt.operations.application_sources import Wanted, namespace_of
 from tacker_k8s_mgmt.operations.state import ClusterState
 from tacker_k8s_mgmt.text import Redactor
 
 LOG = logging.getLogger(__name__)
+
+_DEPLOYED = "deployed"
+
+
+def released_objects(host: ApplicationHost, name: str, namespace: str) -> list[Object]:
+    """The objects of a chart's release, with its hooks; none if there is no release.
+
+    :raises ClusterError: what Helm has of it cannot be understood.
+    """
+    try:
+        objects = manifests.parse(host.charts.manifest(name, namespace))
+    except manifests.Unusable as error:
+        raise errors.ClusterError(
+            detail=f"The manifest of the release {namespace}/{name} {error}.",
+            hint="See it with `helm get manifest` and `helm get hooks`.",
+        ) from None
+    wide = host.objects.cluster_wide()
+    return list(manifests.placed(objects, namespace, wide))
+
+
+def recorded_objects(host: ApplicationHost, record: Record) -> list[Object]:
+    """The objects that were last applied completely, without hooks of a chart."""
+    objects = list(record.good.objects) if record.good else []
+    if record.chart:
+        found = released_objects(host, record.name, record.namespace)
+        objects += [one for one in found if not manifests.is_hook(one)]
+    return objects
+
+
+def lacking_objects(host: ApplicationHost, record: Record) -> tuple[str, ...]:
+    """What the cluster lacks of an application that its record says is there.
+
+    A Job is not looked for: its time to live removes it. What cannot be read, because
+    the API server fails at a kind, is taken to be there.
+    """
+    if record.chart:
+        state = host.charts.state(record.name, record.namespace)
+        if state != _DEPLOYED:
+            return (f"its release, which is {state or 'not there'}",)
+    try:
+        wanted = [one for one in recorded_objects(host, record) if one["kind"] != JOB]
+        present = host.objects.present(wanted)
+    except (errors.CommandFailed, errors.ClusterError) as error:
+        text = "Application %s: its objects cannot be compared: %s"
+        LOG.warning(text, record.name, error)
+        return ()
+    there = {identity(one) for one in present if not is_going(one)}
+    return tuple(title(one) for one in wanted if identity(one) not in there)
+
 
 _CONFIGURATION, _BOOTSTRAP = "configuration", "bootstrap"
 _ROLLOUT, _HEALTH = "rollout", "health"
@@ -79,7 +136,7 @@ class Rollout:
         self, state: ClusterState, wanted: Wanted, record: Record | None
     ) -> None:
         self._deps = state.deps
-        self._host = state.applications()
+        self._host = state.client(ApplicationHost.through)
         self._wanted = wanted
         self._app = wanted.app
         self._owner = owner_of(wanted.app.name)
@@ -219,7 +276,7 @@ class Rollout:
             raise self._error(
                 _BOOTSTRAP, [f"Helm: {reason}", *self._ill(_jobs_of(self._wanted))]
             ) from error
-        released = application_objects.released(host, app.name, app.place)
+        released = released_objects(host, app.name, app.place)
         self._wait(of_kinds(released, JOB), limit, _BOOTSTRAP, ended)
         workloads = of_kinds(released, *ROLLED_OUT)
         self._wait(workloads, app.limits.rollout, _ROLLOUT)
@@ -343,7 +400,7 @@ class Rollout:
             limit = float(app.limits.bootstrap)
             place, keep = (app.name, app.place), app.volumes == "keep"
             host.charts.rollback(*place, good.revision, limit, keep_volumes=keep)
-            released = application_objects.released(host, app.name, app.place)
+            released = released_objects(host, app.name, app.place)
             workloads = of_kinds(released, *ROLLED_OUT)
             self._wait(workloads, app.limits.rollout, _ROLLOUT)
             # Helm forgets old revisions.
@@ -388,3 +445,115 @@ def _digests(good: Content | None) -> dict[str, str]:
 def _jobs_of(wanted: Wanted) -> list[Object]:
     """The Jobs of a chart, with its hooks."""
     return [one for one in wanted.rendered if one["kind"] == JOB]
+
+
+_STATEFUL, _VOLUME = "StatefulSet", "PersistentVolume"
+_LIMIT = 300.0  # seconds, until objects and their pods are gone
+_OF_APPLICATIONS = owner_of("")
+
+
+def remove(host: ApplicationHost, record: Record) -> str:
+    """Remove an application; this can be repeated after a failure.
+
+    :returns: what stays, and why; "" for nothing.
+    :raises RemoteError: kubectl or Helm failed.
+    :raises ClusterError: something is not gone within the time limit.
+    """
+    owned = host.objects.owned(owner_of(record.name))
+    good = record.good.objects if record.good else []
+    objects = [*owned.objects, *filter(owned.may_lack, good)]
+    record = _begin(host, record, objects)
+    claims = of_kinds(record.leaving, CLAIM)
+    hooks = manifests.without(record.leaving, claims)
+    if record.chart:
+        place, keep = (record.name, record.namespace), record.volumes == "keep"
+        host.charts.uninstall(*place, _LIMIT, keep_volumes=keep)
+    gone = [one for one in (*hooks, *objects) if one["kind"] not in (CLAIM, NAMESPACE)]
+    host.objects.delete(gone, _LIMIT)
+    if record.volumes == "delete":
+        volumes = _deleted_with(host, claims)
+        host.objects.delete(claims, _LIMIT)
+        # The storage driver deletes what they are made of, and then them.
+        host.objects.wait_gone(volumes, _LIMIT)
+        claims = []
+    claims = list(host.objects.present(claims))
+    left = _remove_namespace(host, record)
+    host.records.remove(record.name)
+    kept = [f"its volumes {titles(claims)}"] if claims else []
+    return " and ".join([*kept, *([left] if left else [])])
+
+
+def _begin(host: ApplicationHost, record: Record, objects: Sequence[Object]) -> Record:
+    """Record that it is being removed, and what cannot be found any more then."""
+    place = (record.name, record.namespace)
+    release = released_objects(host, *place) if record.chart else []
+    # Helm does not remove a chart's hooks with its release.
+    hooks = [one for one in release if is_hook(one) and not is_kept(one)]
+    found = [*record.leaving, *_claims(host, record, [*release, *objects]), *hooks]
+    leaving = list({identity(one): named(one) for one in found}.values())
+    record = record.enter(REMOVING, leaving=leaving)
+    host.records.write(record)
+    return record
+
+
+def delete_volumes(host: ApplicationHost) -> None:
+    """Remove the applications whose volumes are to be deleted with them."""
+    for record in host.records.read().values():
+        if record.volumes == "delete":
+            remove(host, record)
+
+
+def _deleted_with(host: ApplicationHost, claims: Sequence[Object]) -> list[Object]:
+    """The volumes that are deleted when nothing claims them any more."""
+    specs = [one.get("spec") or {} for one in host.objects.present(claims)]
+    volumes = [
+        {"apiVersion": "v1", "kind": _VOLUME, "metadata": {"name": spec["volumeName"]}}
+        for spec in specs
+        if spec.get("volumeName")
+    ]
+    return [
+        one
+        for one in host.objects.present(volumes)
+        if (one.get("spec") or {}).get("persistentVolumeReclaimPolicy") == "Delete"
+    ]
+
+
+def _claims(
+    host: ApplicationHost, record: Record, objects: Sequence[Object]
+) -> list[Object]:
+    """Its volumes' claims: of its manifests, and of its StatefulSets."""
+    found = [one for one in objects if one["kind"] == CLAIM]
+    sets = [one for one in objects if one["kind"] == _STATEFUL]
+    for namespace, selector in manifests.claims_of(host.objects.present(sets)):
+        place = namespace or record.namespace
+        found += host.objects.get("persistentvolumeclaims", place, selector)
+    return found
+
+
+def _remove_namespace(host: ApplicationHost, record: Record) -> str:
+    """Remove the namespace, if it was made for an application and is empty."""
+    space = {
+        "apiVersion": "v1",
+        "kind": NAMESPACE,
+        "metadata": {"name": record.namespace},
+    }
+    for one in host.objects.present([space]):
+        labels = one["metadata"].get("labels") or {}
+        if not str(labels.get(OWNER, "")).startswith(_OF_APPLICATIONS):
+            return ""
+        content = host.objects.content(record.namespace)
+        reasons = [
+            *([f"has {_some(content.objects)}"] if content.objects else []),
+            *([f"may have objects of {content.unknown}"] if content.unlisted else []),
+        ]
+        if reasons:
+            text = f"the namespace {record.namespace}, which {' and '.join(reasons)}"
+            LOG.warning("Application %s: what stays: %s", record.name, text)
+            return text
+    host.objects.delete([space], _LIMIT)
+    return ""
+
+
+def _some(objects: Sequence[Object]) -> str:
+    shown = ", ".join(map(title, objects[:3]))
+    return f"{shown} and {len(objects) - 3} more" if len(objects) > 3 else shown

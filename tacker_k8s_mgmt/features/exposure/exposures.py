@@ -12,6 +12,7 @@ from itertools import chain
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.exposure import rows
 from tacker_k8s_mgmt.model.exposure import Exposure, of_service, shown
 from tacker_k8s_mgmt.model.load_balancer import STATISTICS_PORT
 from tacker_k8s_mgmt.model.nodes import Node
@@ -24,7 +25,6 @@ from tacker_k8s_mgmt.operations.records import EXPOSURES_FILE, rebuilt
 from tacker_k8s_mgmt.operations.state import ClusterState
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.request.accounts import SSH_PORT
-from tacker_k8s_mgmt.status import exposure_rows
 from tacker_k8s_mgmt.status.facts import Row, Source
 
 LOG = logging.getLogger(__name__)
@@ -50,8 +50,8 @@ class Exposures(Feature):
 
         found = survey.ask_cluster(services) if namespaces else ()
         exposed = survey.balancer.services if survey.balancer else None
-        answers = exposure_rows.Answers(recorded, found, exposed)
-        return tuple(exposure_rows.rows(answers))
+        answers = rows.Answers(recorded, found, exposed)
+        return tuple(rows.rows(answers))
 
     def work(self, state: ClusterState) -> Work:
         """Its work in one operation."""

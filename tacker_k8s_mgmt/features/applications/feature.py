@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The applications of a cluster are brought to what its parameters want.
 
-Those that are not wanted any more are removed first; the others follow in the order of
-the parameters. One that the cluster has already, object by object, is left alone.
+All are checked before one of them changes anything. Those that are not wanted any more
+are removed first; the others follow in the order of the parameters. One that the
+cluster has already, object by object, is left alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,38 +12,120 @@ from functools import partial
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import exposure, node_marks
-from tacker_k8s_mgmt.model.applications import Record
+from tacker_k8s_mgmt.features.applications import report, rollout
+from tacker_k8s_mgmt.features.applications.content import Record, owner_of
+from tacker_k8s_mgmt.features.applications.host import ApplicationHost
+from tacker_k8s_mgmt.features.applications.report import (
+    ApplicationsReport,
+    ApplicationState,
+)
+from tacker_k8s_mgmt.features.applications.rollout import Rollout
+from tacker_k8s_mgmt.features.applications.sources import Sources, Wanted, namespace_of
+from tacker_k8s_mgmt.features.exposure import exposures
+from tacker_k8s_mgmt.model import exposure, manifests, node_marks
 from tacker_k8s_mgmt.model.exposure import Exposure
-from tacker_k8s_mgmt.model.manifests import is_hook
+from tacker_k8s_mgmt.model.manifests import OWNER, is_hook, title
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.model.services import Service
-from tacker_k8s_mgmt.operations import (
-    application_checks,
-    application_objects,
-    application_removal,
-    application_status,
-    balancing,
-    exposures,
-    node_settings,
-)
-from tacker_k8s_mgmt.operations.application_rollout import Rollout
-from tacker_k8s_mgmt.operations.application_sources import Sources, Wanted
+from tacker_k8s_mgmt.operations import balancing, node_settings
 from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
 from tacker_k8s_mgmt.operations.step import Step
-from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 from tacker_k8s_mgmt.request.reader import APPLICATIONS, InstallParams
-from tacker_k8s_mgmt.status.application_report import (
-    ApplicationsReport,
-    ApplicationState,
-)
 from tacker_k8s_mgmt.status.facts import Row
+
+
+def problems(
+    wanted: Sequence[Wanted],
+    host: ApplicationHost,
+    nodes: Sequence[NodeMarks],
+    params: InstallParams,
+) -> Iterator[str]:
+    """What keeps the applications from working, a sentence each.
+
+    :param nodes: with their labels as they are to be.
+    """
+    allowed = _registries(params)
+    for one in wanted:
+        for text in (*_places(one, nodes), *_images(one, allowed), *_api(one, host)):
+            yield f"application {one.app.name}: {text}"
+
+
+def lacking_labels(
+    apps: Iterable[Application], nodes: Sequence[NodeMarks]
+) -> Iterator[str]:
+    """The labels that applications require, and too few nodes have.
+
+    :param nodes: with their labels as they are to be.
+    """
+    for app in apps:
+        for needed in app.requires:
+            key, _, value = needed.label.partition("=")
+            having = sum(node.labels.get(key) == value for node in nodes)
+            if having < needed.nodes:
+                yield (
+                    f"application {app.name}: it requires {needed.nodes} nodes with "
+                    f"the label {needed.label}, and {having} have it"
+                )
+
+
+def _places(wanted: Wanted, nodes: Sequence[NodeMarks]) -> Iterator[str]:
+    for workload in manifests.bound(wanted.objects):
+        if not any(map(workload.accepts, nodes)):
+            selector = ", ".join(
+                f"{k}={v}" for k, v in workload.placement.selector.items()
+            )
+            needs = f"the labels {selector}" if selector else "its node affinity"
+            yield f"{workload} can run on no node, for none has {needs}"
+
+
+def _registries(params: InstallParams) -> frozenset[str]:
+    """Hosts from which nodes can pull; empty where nothing is known about that.
+
+    Without a registry that replaces those of the Internet, nodes may reach any.
+    """
+    cluster = params.cluster
+    if not cluster.offline.registry_host:
+        return frozenset()
+    hosts = {cluster.offline.registry_host.partition("/")[0]}
+    hosts |= {registry.prefix.partition("/")[0] for registry in cluster.registries}
+    hosts |= {one.server.partition("/")[0] for one in params.private_registries}
+    return frozenset(hosts)
+
+
+def _images(wanted: Wanted, allowed: frozenset[str]) -> Iterator[str]:
+    for image, user in manifests.images(wanted.objects).items():
+        if allowed and manifests.registry_of(image) not in allowed:
+            yield (
+                f"{user} needs the image {image}, but the cluster has images from "
+                f"{', '.join(sorted(allowed))} only"
+            )
+
+
+def _api(wanted: Wanted, host: ApplicationHost) -> Iterator[str]:
+    """What the API server has against its objects."""
+    owner, objects = owner_of(wanted.app.name), wanted.content.objects
+    # A Job that is there is replaced, not changed.
+    jobs = manifests.of_kinds(objects, manifests.JOB)
+    present = host.objects.present(jobs)
+    for job in present:
+        if (job["metadata"].get("labels") or {}).get(OWNER) != owner:
+            yield f"{title(job)} is in the cluster already, and is not its own"
+    space = namespace_of(wanted.app)
+    missing = [] if host.objects.present([space]) else [space]
+    others = manifests.without(objects, present)
+    # Helm itself refuses objects that are not of its release.
+    if others:
+        yield from host.objects.check([*missing, *others], owner=owner)
+    for one in wanted.objects:
+        if manifests.identity(one) == manifests.identity(space):
+            yield f"it has {title(one)} itself, which is made for it"
+
 
 LOG = logging.getLogger(__name__)
 
@@ -81,8 +164,8 @@ def compare(survey: Survey) -> ApplicationsReport:
     """Compare the applications only."""
 
     def read(plane: Node) -> tuple[ApplicationState, ...]:
-        host = survey.view.applications(plane)
-        return application_status.read(host, survey.params)
+        host = survey.view.client(ApplicationHost.through, plane)
+        return report.read_states(host, survey.params)
 
     return ApplicationsReport(survey.ask_cluster(read) or (), survey.failures)
 
@@ -114,7 +197,7 @@ class ApplicationChanges(Work):
     def inspect(self, seen: NodeObjects | None = None) -> None:
         """Read the applications' files, and what the cluster has of them."""
         state, apps = self._state, self._state.params.applications
-        host = state.applications()
+        host = state.client(ApplicationHost.through)
         self._records = host.records.read()
         version = state.cluster().version() if any(a.chart for a in apps) else ""
         sources = Sources(state.site, host, self._records, version)
@@ -125,8 +208,8 @@ class ApplicationChanges(Work):
         changed = [one for one in self._wanted.values() if not self._is_there(one.app)]
         nodes = self._nodes(host)
         # A requirement is not part of what an application consists of.
-        lacking = application_checks.lacking_labels(apps, nodes)
-        found = application_checks.problems(changed, host, nodes, state.params)
+        lacking = lacking_labels(apps, nodes)
+        found = problems(changed, host, nodes, state.params)
         self._problems = (
             *(*sources.problems, *lacking, *found),
             *(*self._kinds(), *self._ports()),
@@ -149,7 +232,7 @@ class ApplicationChanges(Work):
         state = self._state
         try:
             state.nodes = state.listed()
-            application_removal.delete_volumes(state.applications())
+            rollout.delete_volumes(state.client(ApplicationHost.through))
         except (errors.K8sMgmtError, OSError, ValueError) as error:
             LOG.warning(
                 "Volumes of applications may stay behind; delete them by hand: %s",
@@ -279,15 +362,15 @@ class ApplicationChanges(Work):
         app, record = wanted.app, self._records.get(wanted.app.name)
         if record is None or not record.has(wanted.content.digest):
             return False
-        if lacks := application_objects.lacking(host, record):
+        if lacks := rollout.lacking_objects(host, record):
             LOG.warning("Application %s lacks %s", app.name, ", ".join(lacks))
         return record.volumes == app.volumes and not lacks
 
     def _remove(self) -> None:
-        host = self._state.applications()
+        host = self._state.client(ApplicationHost.through)
         for record in self._unwanted():
             self._withdraw(record.name)
-            if kept := application_removal.remove(host, record):
+            if kept := rollout.remove(host, record):
                 self._left.append(f"Of the application {record.name} stays {kept}.")
 
     def _bring(self, app: Application) -> None:

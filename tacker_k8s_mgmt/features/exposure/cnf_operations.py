@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.exposure import exposures
 from tacker_k8s_mgmt.model.exposure import Exposure, shown
 from tacker_k8s_mgmt.model.services import Cnf, Service
-from tacker_k8s_mgmt.operations import balancing, exposures
+from tacker_k8s_mgmt.operations import balancing
 from tacker_k8s_mgmt.operations.compare import settle
 from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.operations.step import Step
