@@ -95,7 +95,7 @@ class Hook(abc.ABC, Generic[S]):
 
         What it stood for at instantiation is kept, and holds for the cluster's life.
 
-        :param needed: see :func:`.params.parse`. The end of a cluster needs no profile.
+        :param needed: see :func:`.reader.parse`. The end of a cluster needs no profile.
         """
         kept = self.kept_profile()
         files = ProfileFiles(self.state_path, self.package)

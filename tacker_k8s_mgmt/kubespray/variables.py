@@ -226,7 +226,7 @@ def certified_addresses(text: str) -> Sequence[str]:
 def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]:
     """The variables of the options of ``cluster``.
 
-    Most options declare theirs (:class:`.option_metadata.Becomes`); the others depend
+    Most options declare theirs (:class:`.structure.Becomes`); the others depend
     on several options.
     """
     options = params.cluster

@@ -95,7 +95,7 @@ def parse_yaml(text: str, loader: Any = SafeLoader) -> Any:
 
 
 def yaml_documents(text: str, loader: Any = SafeLoader) -> Iterator[Any]:
-    """The documents of a text; see :func:`document`."""
+    """The documents of a text; see :func:`parse_yaml`."""
     check_yaml(text)
     with _refusing():
         yield from yaml.load_all(text, Loader=loader)
@@ -129,7 +129,7 @@ def check_yaml(text: str, most: int = MOST_VALUES) -> int:
 
     :param most: values that it may have.
     :returns: how many it has.
-    :raises yaml.YAMLError: see :func:`document`.
+    :raises yaml.YAMLError: see :func:`parse_yaml`.
     """
     anchors: dict[str, _Extent] = {}
     opened = [_Extent()]
@@ -215,7 +215,7 @@ def parse_json(
 def json_stream(text: str) -> list[Any]:
     """The values of JSON texts that follow each other.
 
-    :raises ValueError: one is none, as :func:`parse` reads them.
+    :raises ValueError: one is none, as :func:`parse_json` reads them.
     """
     limit(text)
     values, at = [], _blanks(text, 0)

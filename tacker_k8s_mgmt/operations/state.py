@@ -64,7 +64,7 @@ class Dependencies:
 
 @dataclass
 class ClusterState:
-    """The cluster as the operation knows it; its steps (:mod:`.steps`) change it.
+    """The cluster as the operation knows it; its steps change it.
 
     :param machines: the VMs in the Heat stack.
     :param nodes: the nodes that the cluster has or is to have.

@@ -454,7 +454,7 @@ class Site(Vnf):
         return known
 
     def restart_kubelets(self, nodes: Sequence[Node]) -> None:
-        """Restart the kubelets of nodes, in parallel; see :func:`.kubelet.restart`."""
+        """Restart the kubelets of nodes, in parallel; see :func:`.vms.restart`."""
         self._keys()
 
         def restart(node: Node) -> None:

@@ -63,7 +63,7 @@ class Account:
 
     :param attribute: the structure of the request that has it, for messages.
     :param private_key: takes precedence over the password for the login.
-    :param host_keys: accepted host keys (:mod:`.host_keys`); any key if empty.
+    :param host_keys: accepted host keys; any key if empty.
     """
 
     attribute: str

@@ -3,7 +3,7 @@
 
 Credentials, paths, and how an operation is done may change in a cluster's life; what
 the cluster was built with may not. Each field of the parameters states it
-(:mod:`.option_metadata`). A request may repeat a fixed attribute unchanged, because
+(:mod:`.structure`). A request may repeat a fixed attribute unchanged, because
 users send whole structures.
 """
 

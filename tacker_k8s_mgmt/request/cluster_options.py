@@ -413,7 +413,7 @@ def variables(registries: Sequence[Registry], engine: str) -> dict[str, Any]:
     """The variables of a container engine: containerd, crio or docker.
 
     What Docker lacks, logins and mirrors of other registries than docker.io, is refused
-    beforehand (:mod:`.option_conflicts`).
+    beforehand (:mod:`.cross_checks`).
     """
     if not registries:
         return {}

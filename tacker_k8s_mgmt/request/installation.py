@@ -265,7 +265,7 @@ class LoadBalancer(Structure):
 
 
 class InstallParams(Structure):
-    """The parameters of a cluster, made by :func:`.params.parse`."""
+    """The parameters of a cluster, made by :func:`.reader.parse`."""
 
     ignored: ClassVar[Mapping[str, str]] = {
         "script_path": "kubespray takes the place of the installation script",

@@ -49,7 +49,7 @@ class Profile:
     needs: Mapping[str, str] = field(default_factory=dict)
 
 
-#: Finds the profile of a name, or raises :class:`Refused`.
+#: Finds the profile of a name, or raises :class:`InvalidProfile`.
 Source = Callable[[str], Profile]
 
 

@@ -225,7 +225,7 @@ def chosen(name: str, files: Mapping[str, Callable[[], bytes | None]]) -> Profil
     """The only profile of a name.
 
     :param files: by place, what reads the file there; it returns None if there is
-        none, or raises :class:`Refused`.
+        none, or raises :class:`InvalidProfile`.
     :raises Refused: there is none, or several, or it is wrong.
     """
     problems: list[str] = []

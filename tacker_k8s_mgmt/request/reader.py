@@ -124,7 +124,7 @@ def parse(
         Those of others may be missing.
     :param find_profile: finds the request's profile; without it, the driver's own.
     :param find_server: finds the Ansible server of a request that has none.
-    :param metadata: of the VNF instance, whose lists (:mod:`.metadata_lists`) replace
+    :param metadata: of the VNF instance, whose lists replace
         those of the parameters. Their problems are no error, but in the result, which
         then has the lists of the request.
     :returns: None if the request has no parameters of this driver.
@@ -151,7 +151,7 @@ def merged(
     """The parameters of an operation after the instantiation.
 
     Neither mapping is changed, and Tacker does not store the merged values: they are
-    valid for this operation. :mod:`.update_policy` has what may be changed. A secret
+    valid for this operation. :mod:`.changes` has what may be changed. A secret
     that was not kept (:func:`without_secrets`) has to be repeated or replaced.
 
     :param stored: ``additionalParams`` of the instantiation.

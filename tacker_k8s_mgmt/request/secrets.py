@@ -75,7 +75,7 @@ def changed(
     """A copy of the parameters, with *change* applied to every secret in it.
 
     :param holder: validated parameters, whose secrets *change* gets as text, or the
-        values of a request by the specification's names (:func:`.key_aliases.read`).
+        values of a request by the specification's names (:func:`.structure.read`).
     :param whole: treat a mapping or list of a secret free-form variable as one secret,
         not each text in it.
     """

@@ -539,7 +539,7 @@ class ApplicationHost:
         self._proxy = proxy
 
     def fetch(self, url: str, sha256: str) -> bytes:
-        """Return the file at a URL; see :func:`~.downloads.fetch`."""
+        """Return the file at a URL; see :func:`fetch`."""
         options = {}
         if self._proxy and self._proxy.https_proxy:
             options["proxy"] = self._proxy.https_proxy.get_secret_value()

@@ -32,7 +32,7 @@ _PAIRS = "allowed-address-pairs"
 
 
 class NetworkChecks:
-    """The checks of one request; parameters as those of :class:`.checks.CloudChecks`.
+    """The checks of one request; parameters as those of :class:`CloudChecks`.
 
     Each method raises ``CloudError`` if Neutron cannot be asked.
     """

@@ -89,12 +89,12 @@ def _installation(
         made["vim_name"] = answers.vim_name
     if answers.ansible:
         made["ansible"] = dict(answers.ansible)
-    for role, (structure, prefix) in _STRUCTURES.items():
+    for role, (attribute, prefix) in _STRUCTURES.items():
         if role not in found and role not in _NEEDED:
             continue
-        made[structure] = _selection(role, found.get(role), package)
+        made[attribute] = _selection(role, found.get(role), package)
         login = {f"{prefix}{name}": value for name, value in answers.login.items()}
-        made[structure] |= login
+        made[attribute] |= login
     if Role.LOAD_BALANCER in found:
         script = demand.balancer_script(files)
         made["external_lb_param"]["script_path"] = script or mark(

@@ -4,8 +4,8 @@
 The group ``cluster`` is in the module of its name; its class ``ClusterCheck`` is the
 command ``tacker-k8s-mgmt cluster check``. :data:`COMMANDS` lists it, beside its line in
 ``pyproject.toml`` for ``openstack vnf k8s cluster check`` and the pages of the
-documentation. What several groups share is a module of :mod:`tacker_k8s_mgmt.tools.cli`,
-never one of here.
+documentation. What several groups share is a module of
+:mod:`tacker_k8s_mgmt.tools.cli`, never one of here.
 
 A class derives from one of :mod:`tacker_k8s_mgmt.tools.cli.base`:
 
