@@ -29,16 +29,16 @@ SOURCES = (
 )
 LEFT_OUT = "left out: needs root"
 #: What runs with the lowest versions, too: tests of the code that calls the packages
-#: which pyproject.toml bounds. The order of work (lifecycle/) and the other contract
+#: which pyproject.toml bounds. The operations and the other contract
 #: tests come to the same calls in more ways; the rest of the tests makes none. What is
 #: ignored tests scripts, Ansible, kubectl and Helm through the same few calls of
 #: paramiko, or the models of pydantic with values of which there is no end.
 VERSIONED = (
-    *("tests/unit/cli", "tests/unit/hooks", "tests/unit/remote", "tests/unit/csar"),
-    "tests/unit/metrics",
+    *("tests/unit/tools/cli", "tests/unit/hooks", "tests/unit/remote"),
+    *("tests/unit/tools/csar", "tests/unit/features"),
     *("tests/unit/status", "tests/unit/topology", "tests/unit/kubespray"),
     *("tests/unit/request", "tests/unit/model"),
-    "--ignore=tests/unit/cli/test_openstack.py",
+    "--ignore=tests/unit/tools/cli/test_openstack.py",
     "--ignore=tests/unit/request/test_params_properties.py",
     "--ignore=tests/unit/remote/test_application_faults.py",
     "--ignore=tests/unit/remote/test_applications.py",

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from tacker_k8s_mgmt.tools.cli.commands import COMMANDS
 from tests.tree import ROOT
 
 PACKAGE = "tacker_k8s_mgmt"
@@ -191,11 +192,14 @@ def tests_of(path: str, folders: tuple[str, ...]) -> tuple[tuple[str, ...], ...]
     package_tests = [str(t.relative_to(ROOT)) for t in tests if t.parent in beside]
     first = list(dict.fromkeys([*named, *naming([module])]))
     # A command is run by its words, without an import.
-    spellings = [stem.replace("_", by) for by in ("_", " ", "-", '", "')]
+    commands = [name for name in COMMANDS if Path(path).parent.name == "commands"]
+    words = [name for name in commands if name.split()[0] == stem]
+    spellings = [name.replace(" ", by) for name in words for by in " -_"]
+    spellings += [name.replace(" ", '", "') for name in words]
     mentioning = [
         str(t.relative_to(ROOT))
         for t in tests
-        if "_" in stem and any(word in t.read_text() for word in spellings)
+        if any(word in t.read_text() for word in spellings)
     ]
     second = [
         t

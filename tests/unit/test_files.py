@@ -249,6 +249,6 @@ def test_no_module_changes_owner_or_mode_of_what_a_path_leads_to():
     # On other hosts.
     remote = "tacker_k8s_mgmt/remote/"
     assert found == {
-        f"{remote}ssh/files.py",
+        f"{remote}ssh/session.py",
         f"{remote}ansible/run_files/k8s_mgmt_events.py",
     }

@@ -51,7 +51,7 @@ def test_a_sample_is_that_of_its_seed():
 def test_a_mutant_meets_the_tests_of_its_module_first():
     path = "tacker_k8s_mgmt/model/pods.py"
     first, second = mutation.tests_of(path, ("tests/unit",))
-    assert first[0] == "tests/unit/model/test_drain.py"
+    assert first[0] == "tests/unit/model/test_pods.py"
     assert "tests/unit/remote/kubernetes/test_cluster.py" not in first
     assert not set(first) & set(second)
 
@@ -59,7 +59,10 @@ def test_a_mutant_meets_the_tests_of_its_module_first():
 def test_a_command_meets_the_tests_that_run_it():
     path = "tacker_k8s_mgmt/tools/cli/commands/csar.py"
     met = {test for stage in mutation.tests_of(path, ("tests/unit",)) for test in stage}
-    assert {"tests/unit/csar/test_cli.py", "tests/unit/cli/test_docs.py"} <= met
+    assert {
+        "tests/unit/tools/csar/test_cli.py",
+        "tests/unit/tools/cli/test_docs.py",
+    } <= met
 
 
 @pytest.mark.parametrize(

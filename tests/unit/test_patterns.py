@@ -8,8 +8,8 @@ import pytest
 
 CALLS = {
     "logins in URLs": (
-        "from tacker_k8s_mgmt.model import redaction",
-        "redaction.without_login(text), redaction.shows_secret(text)",
+        "from tacker_k8s_mgmt.text import shows_secret, without_login",
+        "without_login(text), shows_secret(text)",
         "://",
     ),
     "credentials in variables": (
@@ -23,8 +23,8 @@ CALLS = {
         "aaa",
     ),
     "checks of an API server": (
-        "from tacker_k8s_mgmt.remote.kubernetes import cluster",
-        "cluster._FAILED_CHECK.findall(text)",
+        "from tacker_k8s_mgmt.remote.kubernetes import api",
+        "api._FAILED_CHECK.findall(text)",
         "[-]",
     ),
     **{
@@ -39,13 +39,13 @@ CALLS = {
         )
     },
     "what steers a terminal": (
-        "from tacker_k8s_mgmt import plain_text",
-        "plain_text.printable(text), plain_text.in_line(text)",
+        "from tacker_k8s_mgmt.text import in_line, printable",
+        "printable(text), in_line(text)",
         "\x1b[\n",
     ),
     "certificates": (
-        "from tacker_k8s_mgmt.request import option_types",
-        "option_types._PEM.fullmatch(text)",
+        "from tacker_k8s_mgmt.request import fields",
+        "fields._CERTIFICATE_PEM.fullmatch(text)",
         "-----BEGIN CERTIFICATE-----\na\n",
     ),
     "quantities": (

@@ -14,27 +14,27 @@ from tests.helpers import source
 from tests.tree import ROOT
 
 PAGE = (ROOT / "doc" / "source" / "threats.rst").read_text()
-REMOTE = ROOT / "tacker_k8s_mgmt" / "remote"
+PRODUCT = ROOT / "tacker_k8s_mgmt"
 MODULES = {
-    str(path.relative_to(REMOTE).with_suffix("")): source.module(path)
-    for path in sorted(REMOTE.rglob("*.py"))
+    str(path.relative_to(PRODUCT).with_suffix("")): source.module(path)
+    for path in sorted(PRODUCT.rglob("*.py"))
     if "run_files" not in path.parts
 }
 #: Where commands are run as root, and what the page says of them.
 AS_ROOT = {
-    "helm.HelmHost.charts": "``runuser``, ``tar``",
-    "helm.HelmHost.prepare": "``useradd``, ``chpasswd``",
-    "helm.HelmHost.restore": "``runuser``, ``tar``",
-    "kubernetes/charts.Charts._run": "``helm``",
-    "kubernetes/etcd.EtcdClient._recorded": "``/etc/etcd.env``",
-    "kubernetes/etcd.EtcdClient._run": "``etcdctl``",
-    "kubernetes/kubectl.KubeClient._run": "``kubectl``",
-    "kubernetes/pod_network.PodNetwork._probe": "``python3``",
-    "kubelet.restart": "``systemctl restart kubelet``",
-    "node_registries.place": "``/etc/hosts``",
-    "load_balancer.Balancer.call": "``bash load-balancer.sh``",
-    "ssh/probe.login": "``true``",
-    "vm_identity.read": "``/etc/machine-id``",
+    "remote/kubernetes/helm.HelmHost.charts": "``runuser``, ``tar``",
+    "remote/kubernetes/helm.HelmHost.prepare": "``useradd``, ``chpasswd``",
+    "remote/kubernetes/helm.HelmHost.restore": "``runuser``, ``tar``",
+    "features/applications/host.Charts._run": "``helm``",
+    "remote/kubernetes/etcd.EtcdClient._recorded": "``/etc/etcd.env``",
+    "remote/kubernetes/etcd.EtcdClient._run": "``etcdctl``",
+    "remote/kubernetes/kubectl.KubeClient._run": "``kubectl``",
+    "features/pod_network/measurement.PodNetwork._probe": "``python3``",
+    "remote/vms.restart": "``systemctl restart kubelet``",
+    "remote/node_registries.place": "``/etc/hosts``",
+    "remote/balancer_vm.Balancer.call": "``bash load-balancer.sh``",
+    "remote/ssh/login.login": "``true``",
+    "remote/vms.read": "``/etc/machine-id``",
 }
 #: The verbs of kubectl.
 KUBECTL = {
@@ -121,8 +121,12 @@ def test_commands_as_root_are_those_of_the_page():
 
 
 def test_nothing_is_run_as_root_on_the_ansible_server_or_the_bastion():
-    modules = [name for name in MODULES if name.startswith(("ansible/", "ssh/bastion"))]
-    assert len(modules) > 8
+    modules = [
+        name
+        for name in MODULES
+        if name.startswith(("remote/ansible/", "remote/ssh/routes"))
+    ]
+    assert len(modules) > 3
     assert not [
         name
         for name in modules
@@ -133,7 +137,7 @@ def test_nothing_is_run_as_root_on_the_ansible_server_or_the_bastion():
 def test_verbs_of_kubectl_are_those_of_the_page():
     found = {"get", "patch", "delete"}  # methods of the client by these names
     for module, tree in MODULES.items():
-        if not module.startswith("kubernetes/"):
+        if not module.startswith(("remote/kubernetes/", "features/")):
             continue
         for call in calls(tree, "run"):
             receiver = ast.unparse(call.func)
@@ -146,7 +150,7 @@ def test_verbs_of_kubectl_are_those_of_the_page():
 
 
 def test_verbs_of_helm_are_those_of_the_page():
-    tree = MODULES["kubernetes/charts"]
+    tree = MODULES["features/applications/host"]
     found = set().union(
         *(first_words(tree, call.args[0]) for call in calls(tree, "_run", "_json"))
     )

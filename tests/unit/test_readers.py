@@ -19,7 +19,7 @@ MOST = int(os.environ.get("MOST", 150))
 
 def test_the_readers_are_found():
     modules = {name.partition(".")[0] for name in FOUND}
-    assert {"model", "remote", "topology", "hooks", "csar", "journal"} <= modules
+    assert {"model", "remote", "topology", "hooks", "tools", "journal"} <= modules
     assert len(FOUND) > 100
 
 

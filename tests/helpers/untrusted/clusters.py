@@ -191,7 +191,7 @@ CLUSTER: Mapping[str, Fed] = {
     "nodes": host(
         {"get nodes": [NODE]},
         _cluster_nodes,
-        "kubernetes.cluster.KubeControl.nodes",
+        "kubernetes.api.KubeControl.nodes",
         *(f"kubernetes.{name}" for name in TABLE),
     ),
     "marks of nodes": kube({"get nodes": [NODE]}, _marks, "node_settings.marks"),
@@ -204,7 +204,7 @@ CLUSTER: Mapping[str, Fed] = {
     "version": host(
         {"/version": {"gitVersion": "v1.31.9"}},
         lambda session: KubeControl(session).version(),
-        "kubernetes.cluster.KubeControl.version",
+        "kubernetes.api.KubeControl.version",
         "kubernetes.kubectl.KubeClient.raw",
     ),
     "cluster-info": host(
@@ -218,7 +218,7 @@ CLUSTER: Mapping[str, Fed] = {
             }
         },
         lambda session: KubeControl(session).move_cluster_info("1.1.1.1", "https://x"),
-        "kubernetes.cluster.KubeControl.move_cluster_info",
+        "kubernetes.api.KubeControl.move_cluster_info",
         f"kubernetes.{READ}",
     ),
     "marks by the driver": parsed(
@@ -234,7 +234,7 @@ CLUSTER: Mapping[str, Fed] = {
             "create --raw": {"status": {"token": "t", "expirationTimestamp": "x"}},
         },
         lambda client: str(api.person_access(client, "eve", "view", 600)),
-        "person_access.person_access",
+        "api.person_access",
     ),
     "the driver's account": kube(
         {
@@ -242,7 +242,7 @@ CLUSTER: Mapping[str, Fed] = {
             "get namespace": {"metadata": {"uid": "u"}},
         },
         lambda client: str(api.admin_access(client, 0)),
-        "service_account.admin_access",
+        "api.admin_access",
     ),
     "services": kube(
         {"get services": {"items": [SERVICE]}, "patch service": SERVICE},
@@ -257,7 +257,7 @@ CLUSTER: Mapping[str, Fed] = {
             lambda: Manifests(client).content("n"),
             lambda: Manifests(client).cluster_wide(),
         ),
-        "manifests.Manifests._list",
+        "owned_objects.Manifests._list",
     ),
     "objects": kube(
         {"get -f": {"kind": "List", "items": [SERVICE]}},
@@ -268,19 +268,19 @@ CLUSTER: Mapping[str, Fed] = {
                 json.dumps(CLAIM), "n"
             ),
         ),
-        "manifests.Manifests.present",
-        "chart_volumes._objects",
-        "chart_volumes.ChartVolumes.keep",
+        "owned_objects.Manifests.present",
+        "features.applications.host._objects",
+        "features.applications.host.ChartVolumes.keep",
     ),
     "objects of a kind": kube(
         {"get services": {"items": [SERVICE]}},
         lambda client: [title(one) for one in Manifests(client).get("services")],
-        "manifests.Manifests.get",
+        "owned_objects.Manifests.get",
     ),
     "definitions": kube(
         {**KINDS, "get customresourcedefinitions": [DEFINITION]},
         lambda client: Manifests(client).api_versions(),
-        "manifests.Manifests.api_versions",
+        "owned_objects.Manifests.api_versions",
     ),
     "objects that stay": kube(
         {"get -f": {"kind": "List", "items": [SERVICE]}},
@@ -312,7 +312,7 @@ CLUSTER: Mapping[str, Fed] = {
             },
         },
         lambda client: Manifests(client).owned("app.a"),
-        "manifests.Manifests._resources_of_answering_groups",
+        "owned_objects.Manifests._resources_of_answering_groups",
     ),
     "workloads": kube(
         {
@@ -326,9 +326,9 @@ CLUSTER: Mapping[str, Fed] = {
             lambda: Workloads(client).progress([DAEMON_SET]),
             lambda: Workloads(client).diagnosis(DAEMON_SET),
         ),
-        "workloads.Workloads._lacks_silent_only",
-        "workloads.Workloads._pods",
-        "workloads.Workloads._events",
+        "features.applications.workloads.Workloads._lacks_silent_only",
+        "features.applications.workloads.Workloads._pods",
+        "features.applications.workloads.Workloads._events",
     ),
     "jobs": kube(
         {"get -f": JOB},
@@ -340,13 +340,13 @@ CLUSTER: Mapping[str, Fed] = {
             lambda: Workloads(client).progress([JOB]),
             lambda: Workloads(client).ended_jobs("n"),
         ),
-        "workloads.Workloads._job_events",
+        "features.applications.workloads.Workloads._job_events",
     ),
     "pods and budgets": kube(
         {"get pods": [POD], "get poddisruptionbudgets": [BUDGET]},
         _drained,
-        "node_cleanup.pods_on",
-        "drain._Drain._budgets",
+        "draining.pods_on",
+        "draining._Drain._budgets",
     ),
     "nodes that go": kube(
         {
@@ -363,7 +363,7 @@ CLUSTER: Mapping[str, Fed] = {
             lambda: draining.evict_dead(client, ["w"]),
             lambda: draining.remove_nodes(client, ["w"], 0),
         ),
-        "node_cleanup._remaining",
+        "draining._remaining",
     ),
     "pod network": host(
         {
@@ -377,17 +377,17 @@ CLUSTER: Mapping[str, Fed] = {
             },
         },
         _measured,
-        *(f"kubernetes.pod_network.PodNetwork.{name}" for name in _MEASURED),
+        *(f"features.pod_network.measurement.PodNetwork.{name}" for name in _MEASURED),
     ),
     "records of applications": parsed(
         json.loads(gzip.decompress(base64.b64decode(RECORD.pack()))),
         _unpacked,
-        "model.applications.read",
+        "features.applications.content.read",
     ),
     "a release's objects": kube(
         {**KINDS, "get manifest": json.dumps(DAEMON_SET), "get hooks": json.dumps(JOB)},
         lambda client: rollout.released_objects(_applications(client), "a", "n"),
-        "lifecycle.steps.application_objects.released",
+        "features.applications.rollout.released_objects",
     ),
     "releases": kube(
         {
@@ -403,16 +403,16 @@ CLUSTER: Mapping[str, Fed] = {
             ),
             lambda: Charts(cast(Any, client._session), "https://x")._hooks("a", "x"),
         ),
-        "charts.Charts.revision",
-        "charts.Charts.recover",
-        "charts.Charts._hooks",
-        "charts.Charts._json",
+        "features.applications.host.Charts.revision",
+        "features.applications.host.Charts.recover",
+        "features.applications.host.Charts._hooks",
+        "features.applications.host.Charts._json",
     ),
     "a release's record": parsed(
         {"manifest": json.dumps(CLAIM), "version": 1},
         _kept,
         *(
-            f"remote.kubernetes.chart_volumes.{name}"
+            f"features.applications.host.{name}"
             for name in ("ChartVolumes.keep_at_end", "_revision", "_unpacked")
         ),
     ),

@@ -42,7 +42,7 @@ def parsed(valid: Any, read: Callable[[str], Any], *readers: str) -> Fed:
 
 
 def _named(prefix: str, readers: Iterable[str]) -> tuple[str, ...]:
-    others = ("model.", "lifecycle.")
+    others = ("model.", "operations.", "features.")
     return tuple(n if n.startswith(others) else f"{prefix}{n}" for n in readers)
 
 

@@ -143,33 +143,33 @@ EVENTS: Mapping[str, Mapping[str, Any]] = {
     "task": {"event": "task", "name": "t", "results": 1, "up": 3.5},
 }
 
-RECORDS = "lifecycle.steps.records."
+RECORDS = "operations.records."
 
 HOST: Mapping[str, Fed] = {
     **{
-        f"event {name}": parsed(dict(event), _progress, "model.playbook_runs.fold")
+        f"event {name}": parsed(dict(event), _progress, "model.playbooks.fold")
         for name, event in EVENTS.items()
     },
     "event of a former run": parsed(
         dict(EVENTS["former"]),
         _progress,
-        "model.playbook_estimates.Former.read",
-        "model.playbook_runs._after",
-        "model.playbook_runs._count",
+        "model.playbooks.Former.read",
+        "model.playbooks._after",
+        "model.playbooks._count",
     ),
     "event of the end": parsed(
-        dict(EVENTS["recap"]), _progress, "model.playbook_runs._recap"
+        dict(EVENTS["recap"]), _progress, "model.playbooks._recap"
     ),
     "runs": host(
         {"bash -s": RUN, "request.json": REQUEST},
         _runs,
-        "ansible.run_directory.RunDirectories.look",
-        "ansible.run_directory.RunDirectories.record",
+        "ansible.playbook_runner.RunDirectories.look",
+        "ansible.playbook_runner.RunDirectories.record",
     ),
     "owner of a directory": host(
         {"": {"owner": "v", "path": "/w", "format": 1}},
         lambda session: WorkDir(session, "/w", "vnf").owner(),
-        "ansible.work_directory.WorkDir._marker",
+        "ansible.cluster_directory.WorkDir._marker",
     ),
     "owner of a lock": parsed(
         {"operation": "a", "conductor": "b", "pid": 1, "since": 1.5, "within": 3},
@@ -177,8 +177,8 @@ HOST: Mapping[str, Fed] = {
             cluster_directory._described(line),
             cluster_directory._promised(line),
         ),
-        "remote.ansible.lock._described",
-        "remote.ansible.lock._promised",
+        "remote.ansible.cluster_directory._described",
+        "remote.ansible.cluster_directory._promised",
     ),
     "load balancer": parsed(STATUS, _balancer, "model.load_balancer.parse_status"),
     "load balancer's script": text(
@@ -192,19 +192,19 @@ HOST: Mapping[str, Fed] = {
             cast(Any, Host({"": content})),
             Machine(Role.WORKER, "s", "1.1.1.1", "2.2.2.2"),
         ),
-        "remote.vm_identity._ahead",
-        "remote.vm_identity.nic_mtu",
+        "remote.vms._ahead",
+        "remote.vms.nic_mtu",
     ),
     "MTU": parsed([{"mtu": 1500}], vms.nic_mtu),
     "free space": text(
         "12345 678 90 /srv\n",
         lambda content: free(cast(Any, Host({"": content})), "/srv"),
-        "remote.ssh.disk_space.free",
+        "remote.ssh.session.free",
     ),
     "size of a download": text(
         "12345",
         lambda content: downloads._size(cast(Any, Host({"": content})), "/a"),
-        "remote.kubernetes.downloads._size",
+        "features.applications.host._size",
     ),
     "answer of a server": text(
         "200",
@@ -213,7 +213,7 @@ HOST: Mapping[str, Fed] = {
             server.Target("https://x", is_registry=True),
             Host({"": content}).run([]),
         ),
-        "remote.ansible.reach._why",
+        "remote.ansible.server._why",
     ),
     "inventory": parsed(
         HOSTS,
@@ -231,14 +231,14 @@ HOST: Mapping[str, Fed] = {
     "packets between pods": parsed(
         ["t", "b", 1500, 1500],
         _packet,
-        "remote.kubernetes.pod_network_probe._receive",
+        "features.pod_network.probe._receive",
     ),
     "recorded VMs": parsed(
         {"s": "1.1.1.1"},
         lambda content: vms._machines(
             cast(Any, SimpleNamespace(read=lambda name: content))
         ),
-        "remote.vm_host_keys._machines",
+        "remote.vms._machines",
     ),
     "addresses": parsed(
         {"s": "1.1.1.1"},
@@ -281,16 +281,16 @@ HOST: Mapping[str, Fed] = {
             },
         },
         _record_of("healing.json", ClusterRecords.healing),
-        "topology.heal_record.parse",
+        "operations.records.parse",
     ),
     "heal of the whole VNF": parsed(
         {"former": ["a"], "cleared": True},
         _record_of("whole_heal.json", ClusterRecords.whole_heal),
-        "topology.heal_record.parse_whole",
+        "operations.records.parse_whole",
     ),
     "upgrade": parsed(
         {"version": "1.31.9", "aim": "1.32.0", "schedulable": ["a"], "batch": ["b"]},
         _record_of("upgrade.json", ClusterRecords.upgrade),
-        "topology.upgrade_plan.recorded",
+        "operations.upgrade_plan.recorded",
     ),
 }

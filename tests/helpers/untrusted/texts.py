@@ -150,32 +150,34 @@ TOTALS = {
 }
 
 TEXTS: Mapping[str, Fed] = {
-    "a manifest": parsed(DAEMON_SET, _manifest, "model.manifest_objects.parse"),
+    "a manifest": parsed(DAEMON_SET, _manifest, "model.manifests.parse"),
     "a rendered chart": parsed(
         DAEMON_SET,
         lambda content: _sources(content)._rendered(
             APP, Chart("a", "1", b""), _rendering(content)
         ),
-        "lifecycle.steps.application_sources.Sources._parsed",
+        "features.applications.sources.Sources._parsed",
     ),
     "manifests of an application": parsed(
         DAEMON_SET,
         lambda content: _sources(content)._of_manifests(APP),
-        "lifecycle.steps.application_sources.Sources._parsed",
+        "features.applications.sources.Sources._parsed",
     ),
     "a manifest's list": parsed(
         {"kind": "List", "items": [SERVICE, DAEMON_SET]}, _manifest
     ),
     "a manifest's definitions": parsed(
-        DEFINITION, _defined, "remote.kubernetes.charts._defined"
+        DEFINITION, _defined, "features.applications.host._defined"
     ),
     "a chart": parsed(
-        {"name": "a", "version": "1.0.0"}, _chart, "model.chart_archive._version"
+        {"name": "a", "version": "1.0.0"},
+        _chart,
+        "features.applications.sources._version",
     ),
     "a profile": parsed(
         {"parameters": {"cluster": {"helm": True}}},
         _profile,
-        "request.profile_text.parse",
+        "request.profile_document.parse",
     ),
     "manifests of a CNF": parsed(
         SERVICE,
@@ -192,24 +194,24 @@ TEXTS: Mapping[str, Fed] = {
             lambda: reader.with_metadata_lists(Reading({}), {"k8s_tenants": content}),
             lambda: reader.problems({"k8s_applications": content}),
         ),
-        "request.metadata_lists._replaced",
+        "request.reader._replaced",
     ),
     "clouds.yaml": parsed(
         {"clouds": {"a": {"auth": {"auth_url": "https://x"}, "verify": True}}},
         in_file(lambda path: client._check_first([path], "a")),
-        "cloud.clouds_file._check_first",
+        "tools.cloud.client._check_first",
     ),
     "a document on the command line": parsed(
-        {"a": [1.5]}, in_file(request_input.load), "cli.documents.load"
+        {"a": [1.5]}, in_file(request_input.load), "tools.cli.request_input.load"
     ),
     "a journal's record": parsed(
         JOURNAL[2],
         lambda content: _journal(
             "\n".join([*map(json.dumps, JOURNAL[:2]), content, ""])
         ),
-        *("journal._records", "model.journal_fields.number"),
+        *("journal._records", "model.untrusted.number_of"),
         *("model.timeline.Timeline.add", "model.timeline._step"),
-        *("model.playbook_records.look",),
+        *("model.playbooks.look",),
     ),
     "a journal's beginning": parsed(
         JOURNAL[0] | JOURNAL[4] | {"event": "operation-start"},
@@ -221,20 +223,20 @@ TEXTS: Mapping[str, Fed] = {
         lambda content: _journal(
             "\n".join([*map(json.dumps, JOURNAL[:4]), content, ""])
         ),
-        "metrics.textfile._Collector._steps",
-        "metrics.textfile._Collector._last_runs",
+        "features.metrics._Collector._steps",
+        "features.metrics._Collector._last_runs",
     ),
     "a cluster's identity": parsed(
         {"endpoint": "https://x", "ca_certificate": "c", "uid": "u"},
         _identity,
-        "hooks.v2.identities.read",
+        "hooks.v2.connections.read",
     ),
     "totals": parsed(
         TOTALS,
         lambda content: _collected(State.read(content)),
-        "metrics.state.State.read",
-        "metrics.totals.Totals.read",
-        "metrics.textfile._Collector._steps",
-        "metrics.textfile._Collector._last_runs",
+        "features.metrics.State.read",
+        "features.metrics.Totals.read",
+        "features.metrics._Collector._steps",
+        "features.metrics._Collector._last_runs",
     ),
 }

@@ -14,7 +14,15 @@ from tacker_k8s_mgmt.hooks import advice as hints
 from tests.helpers import source
 
 ROOT = Path(tacker_k8s_mgmt.__file__).parent
-BELOW = ("lifecycle", "remote", "topology", "kubespray", "request", "model")
+BELOW = (
+    "features",
+    "operations",
+    "remote",
+    "topology",
+    "kubespray",
+    "request",
+    "model",
+)
 VERB = re.compile(r"`(retry|rollback|fail|cancel)`|\b[Rr](etry|ollback)\b")
 
 TEXTS = {
@@ -47,7 +55,7 @@ def test_nothing_below_the_hooks_names_a_verb_of_tackers():
         if VERB.search(text)
     }
     # A command of Helm's own.
-    assert found == {"remote/kubernetes/charts.py: rollback"}
+    assert found == {"features/applications/host.py: rollback"}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +91,7 @@ def test_no_advice_stands_twice_in_the_hooks():
         for text in constants(path):
             if "Send `" in text:
                 places[text].append(path.name)
-    assert "hints.py" in places[hints.SEND_FAIL]
+    assert "advice.py" in places[hints.SEND_FAIL]
     assert {text: names for text, names in places.items() if len(names) > 1} == {}
 
 

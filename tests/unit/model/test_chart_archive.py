@@ -165,14 +165,15 @@ _KINDS = (FILE, tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE)
 
 _READ_ALL = """
 import base64, resource, sys
-from tacker_k8s_mgmt.model import chart_archive, manifest_objects
+from tacker_k8s_mgmt.features.applications import sources
+from tacker_k8s_mgmt.model import manifests
 gigabyte = 1 << 30
 resource.setrlimit(resource.RLIMIT_AS, (2 * gigabyte, 2 * gigabyte))
 for line in sys.stdin:
-    for read in (chart_archive.version_of, chart_archive.looks_up):
+    for read in (sources.version_of, sources.looks_up):
         try:
             read(base64.b64decode(line))
-        except manifest_objects.Unusable:
+        except manifests.Unusable:
             pass
 """
 

@@ -43,4 +43,4 @@ def test_no_other_module_takes_urls_apart_with_pythons_errors():
         and {getattr(node, a, "") for a in ("id", "attr", "name")}
         & {"urlsplit", "urlparse"}
     }
-    assert users == {"model/urls.py"}
+    assert users == {"model/untrusted.py"}

@@ -19,11 +19,11 @@ READ_OTHERWISE = ("nested deeply", "objects of Python")
 OBJECT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 READ = """
 import resource, sys, yaml
-from tacker_k8s_mgmt.model import yaml_text
+from tacker_k8s_mgmt.model import untrusted
 gigabyte = 1 << 30
 resource.setrlimit(resource.RLIMIT_AS, (gigabyte, gigabyte))
 try:
-    list(yaml_text.documents(sys.stdin.read()))
+    list(untrusted.yaml_documents(sys.stdin.read()))
 except yaml.YAMLError as error:
     print(error)
 """

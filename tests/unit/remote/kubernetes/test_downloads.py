@@ -204,7 +204,7 @@ def test_every_curl_takes_its_url_as_it_is():
         for path in root.rglob("*.py")
         if re.search(r"curl\b.*--config", path.read_text())
     ]
-    assert {path.name for path in users} >= {"downloads.py", "reach.py"}
+    assert {path.name for path in users} >= {"host.py", "server.py"}
     assert not [path for path in users if "globoff" not in path.read_text()]
 
 

@@ -28,9 +28,9 @@ from tacker_k8s_mgmt.tools.render.console import Console
 from tests.helpers import ssh_keys
 from tests.helpers.openstack_cloud import OpenStack
 from tests.helpers.sshd import PASSWORD, USER, Sshd
-from tests.unit.cli.bodies import SECRET_REF, installation, simple
-from tests.unit.cli.command_line import commands_in, help_of, parsed
-from tests.unit.cli.journals import Recorder
+from tests.unit.tools.cli.bodies import SECRET_REF, installation, simple
+from tests.unit.tools.cli.command_line import commands_in, help_of, parsed
+from tests.unit.tools.cli.journals import Recorder
 
 OWNER = str(uuid.UUID(int=7))
 LOGINS = ("ansible", "master_node", "worker_node", "external_lb_param")

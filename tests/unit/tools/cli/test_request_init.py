@@ -12,8 +12,8 @@ from lab.services import compute, images, network
 from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.csar import parts
 from tests.helpers.openstack_cloud import OpenStack
-from tests.unit.cli.bodies import installation
-from tests.unit.cli.command_line import commands_in, parsed
+from tests.unit.tools.cli.bodies import installation
+from tests.unit.tools.cli.command_line import commands_in, parsed
 
 KNOWN = (
     *("--ansible-host", "192.0.2.5", "--ansible-private-key", "./ansible"),

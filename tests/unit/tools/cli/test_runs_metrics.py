@@ -4,7 +4,7 @@
 import pytest
 
 from tacker_k8s_mgmt.tools.cli import main
-from tests.unit.cli.journals import completed
+from tests.unit.tools.cli.journals import completed
 
 COUNTED = (
     'tacker_k8s_mgmt_hook_runs_total{hook="instantiate_end",operation="instantiate",'

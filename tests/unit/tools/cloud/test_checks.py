@@ -14,8 +14,8 @@ from tacker_k8s_mgmt.tools.cloud.facts import Flavor, Image, Quota, Subnet, Vim
 from tacker_k8s_mgmt.tools.csar import body as requests
 from tacker_k8s_mgmt.tools.csar import parts
 from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2
-from tests.unit.cli.bodies import installation
-from tests.unit.cloud.fakes import OUTER, VERSION, Cloud, package
+from tests.unit.tools.cli.bodies import installation
+from tests.unit.tools.cloud.fakes import OUTER, VERSION, Cloud, package
 
 
 class Case:

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tacker_k8s_mgmt.tools.cli import main
-from tests.unit.cli.bodies import installation, simple
+from tests.unit.tools.cli.bodies import installation, simple
 
 EDGE = """\
 parameters:

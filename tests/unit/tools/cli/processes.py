@@ -17,7 +17,7 @@ from pathlib import Path
 #: In place of the name of a file.
 CLOSED, BROKEN = "closed", "broken"
 _LIMIT = 60  # seconds of a command
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def run(cases, directory, env=None):
     given = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
     lines = [json.dumps(asdict(case)) for case in cases]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.unit.cli.processes"],
+        [sys.executable, "-m", "tests.unit.tools.cli.processes"],
         input="\n".join(lines).encode(),
         env={name: value for name, value in given.items() if value is not None},
         cwd=directory,

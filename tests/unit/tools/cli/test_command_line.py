@@ -16,11 +16,17 @@ import setuptools
 from tacker_k8s_mgmt.errors import ClusterError
 from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.cli.commands.runs import RunsList
-from tests.unit.cli.bodies import installation, simple
-from tests.unit.cli.command_line import COMMANDS, VERBS, commands_in, help_of, parsed
-from tests.unit.cli.journals import completed
+from tests.unit.tools.cli.bodies import installation, simple
+from tests.unit.tools.cli.command_line import (
+    COMMANDS,
+    VERBS,
+    commands_in,
+    help_of,
+    parsed,
+)
+from tests.unit.tools.cli.journals import completed
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 #: In one order in all processes of a run.
 GROUPS = sorted({group for group, _ in VERBS})
 MODULE = [sys.executable, "-m", "tacker_k8s_mgmt.tools.cli"]

@@ -13,10 +13,10 @@ import sys
 
 import pytest
 
-from tests.unit.cli import journals
-from tests.unit.cli.bodies import simple
-from tests.unit.cli.command_line import COMMANDS
-from tests.unit.cli.processes import BROKEN, CLOSED, ROOT, Case, run
+from tests.unit.tools.cli import journals
+from tests.unit.tools.cli.bodies import simple
+from tests.unit.tools.cli.command_line import COMMANDS
+from tests.unit.tools.cli.processes import BROKEN, CLOSED, ROOT, Case, run
 
 #: Those that the documentation has.
 CODES = frozenset(

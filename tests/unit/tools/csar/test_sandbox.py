@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt.tools.csar import sandbox
-from tests.unit.csar.conftest import ENTRY
+from tests.unit.tools.csar.conftest import ENTRY
 
 
 @pytest.fixture

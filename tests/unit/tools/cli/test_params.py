@@ -12,7 +12,7 @@ from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.csar.body import read
 from tacker_k8s_mgmt.tools.csar.parts import samples
 from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2
-from tests.unit.cli.bodies import (
+from tests.unit.tools.cli.bodies import (
     FILE,
     KEY,
     MARK,

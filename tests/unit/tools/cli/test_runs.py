@@ -19,7 +19,7 @@ from oslo_config import cfg
 
 from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.cli.commands import runs as runs_follow
-from tests.unit.cli.journals import ERROR, VNF, Recorder, completed, failed
+from tests.unit.tools.cli.journals import ERROR, VNF, Recorder, completed, failed
 
 COMMAND = [sys.executable, "-m", "tacker_k8s_mgmt.tools.cli", "runs"]
 LIMIT = 60

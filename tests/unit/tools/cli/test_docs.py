@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.command_line import COMMANDS, commands_in, parsed
-from tests.unit.cli.journals import VNF
+from tests.unit.tools.cli.command_line import COMMANDS, commands_in, parsed
+from tests.unit.tools.cli.journals import VNF
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 PAGES = [ROOT / "README.rst", *sorted((ROOT / "doc" / "source").glob("*.rst"))]
 ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
 

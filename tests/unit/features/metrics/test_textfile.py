@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.features import metrics
-from tests.unit.cli.journals import VNF, Recorder, completed, failed
+from tests.unit.tools.cli.journals import VNF, Recorder, completed, failed
 
 OTHER = "11111111-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 

@@ -17,7 +17,7 @@ from tacker_k8s_mgmt.tools.csar.parts import samples
 from tacker_k8s_mgmt.tools.csar.tacker_api import V2
 from tacker_k8s_mgmt.topology import base_hot
 from tests.helpers.hostile import places
-from tests.unit.csar.conftest import ENTRY
+from tests.unit.tools.csar.conftest import ENTRY
 
 DF = "Definitions/kubernetes_df_simple.yaml"
 HOT = "BaseHOT/simple/base_hot_top.yaml"

@@ -15,8 +15,8 @@ from tacker_k8s_mgmt.tools.cloud.interview import Given, Interview
 from tacker_k8s_mgmt.tools.csar import body as requests
 from tacker_k8s_mgmt.tools.csar import parts
 from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2
-from tests.unit.cli.bodies import installation
-from tests.unit.cloud.fakes import OUTER, UBUNTU, Cloud, files, package
+from tests.unit.tools.cli.bodies import installation
+from tests.unit.tools.cloud.fakes import OUTER, UBUNTU, Cloud, files, package
 
 BARBICAN = (
     "https://barbican.example.org/v1/secrets/0e1f6f5c-5a0a-4f0e-9a55-3a1c1f1d2e3f"

@@ -2,7 +2,7 @@
 """The steps of each operation, in their order, with and without optional features.
 
 Journals, dashboards and documents have their names. To write the golden file again:
-``python -m tests.unit.lifecycle.test_step_names``.
+``python -m tests.unit.operations.test_step_names``.
 """
 
 import json

@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.model import nodes
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.request import reader as cluster_params
 from tacker_k8s_mgmt.tools.cli import main
-from tests.unit.cli.bodies import (
+from tests.unit.tools.cli.bodies import (
     FILE,
     KEY,
     MARK,

@@ -8,9 +8,9 @@ import pytest
 
 from tacker_k8s_mgmt.tools.cli import main
 from tests.helpers.hostile import DEEP_JSON
-from tests.unit.cli import journals
-from tests.unit.cli.bodies import simple
-from tests.unit.cli.command_line import COMMANDS, parsed
+from tests.unit.tools.cli import journals
+from tests.unit.tools.cli.bodies import simple
+from tests.unit.tools.cli.command_line import COMMANDS, parsed
 
 #: Words of arguments that name a file which is read.
 READ = ("FILE", "CSAR", "PACKAGE.zip", "REQUEST.json", "INSTANTIATE.json")

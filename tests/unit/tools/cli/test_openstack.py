@@ -12,7 +12,7 @@ from openstackclient import shell
 
 from tacker_k8s_mgmt.tools.cli.app import Commands
 from tests import tree
-from tests.unit.cli.journals import VNF, completed
+from tests.unit.tools.cli.journals import VNF, completed
 
 DECLARED = tomllib.loads((tree.ROOT / "pyproject.toml").read_text())["project"][
     "entry-points"

@@ -11,7 +11,7 @@ from tacker_k8s_mgmt.hooks import advice as hints
 from tacker_k8s_mgmt.model.timeline import Operation, Timeline, in_words
 from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.render import chart, html
-from tests.unit.cli.journals import ERROR, VNF, Recorder, completed, failed
+from tests.unit.tools.cli.journals import ERROR, VNF, Recorder, completed, failed
 
 WHOLE = re.compile(r'<span class="whole">(.*?)</span>')
 VOID = {"meta", "br", "hr", "link", "img", "input"}
