@@ -238,7 +238,7 @@ class Command(Reporting):
     @classmethod
     def words(cls) -> str:
         """Its name on the command line, such as ``cluster check``."""
-        return cls.__module__.rpartition(".")[2].replace("_", " ")
+        return re.sub(r"(?<!^)(?=[A-Z])", " ", cls.__name__).lower()
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options, with the help."""
