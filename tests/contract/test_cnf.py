@@ -78,11 +78,11 @@ FILES = ["Files/kubernetes/web.yaml"]
 
 _FIND = """
 import sys
-from tacker_k8s_mgmt.hooks import lookup
-from tacker_k8s_mgmt.hooks.cnf import clusters
-lookup._configure(sys.argv[1:])
+from tacker_k8s_mgmt.hooks import instances
+from tacker_k8s_mgmt.hooks.cnf import driver
+instances._configure(sys.argv[1:])
 for name in ("one", "two"):
-    print(clusters.at(f"https://{name}.example:6443"))
+    print(driver.at(f"https://{name}.example:6443"))
 """
 
 
