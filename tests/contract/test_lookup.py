@@ -208,8 +208,8 @@ class TestV2:
     ):
         program = tmp_path / "secrets.py"
         program.write_text(
-            "import sys; from tacker_k8s_mgmt.hooks import lookup\n"
-            "with lookup.opened(sys.argv[1], sys.argv[2:]) as found:\n"
+            "import sys; from tacker_k8s_mgmt.hooks import instances\n"
+            "with instances.opened(sys.argv[1], sys.argv[2:]) as found:\n"
             "    print(*sorted(set(found.params.secrets())))"
         )
         report = python(str(program), known["v2 cluster"], config_file)
@@ -303,7 +303,7 @@ PROGRAM = """
 import sys
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import lookup
+from tacker_k8s_mgmt.hooks import instances
 from tacker_k8s_mgmt.operations.step import Step
 
 
@@ -326,9 +326,9 @@ class Note:
 
 
 if sys.argv[3:]:
-    lookup.os.geteuid = lambda: int(sys.argv[3])
+    instances.os.geteuid = lambda: int(sys.argv[3])
 try:
-    lookup.run(sys.argv[1], "note", Note, [sys.argv[2]])
+    instances.run(sys.argv[1], "note", Note, [sys.argv[2]])
 except errors.K8sMgmtError as error:
     sys.exit(str(error))
 """

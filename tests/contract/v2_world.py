@@ -48,14 +48,14 @@ _PRODUCT = {
 _BEFORE = """\
 import runpy, sys
 sys.path.insert(0, {root!r})
-from tacker_k8s_mgmt.hooks.v2 import process
-read = process.Streams.read
+from tacker_k8s_mgmt.hooks.v2 import program
+read = program.Streams.read
 def enter(self):
     given = read(self)
     from tests.contract import v2_fakes
     v2_fakes.enter({world!r})
     return given
-process.Streams.read = enter
+program.Streams.read = enter
 runpy.run_path({shim!r}, run_name="__main__")
 """
 
