@@ -16,6 +16,7 @@ import yaml
 from tacker_k8s_mgmt.errors import ClusterError
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
+from tacker_k8s_mgmt.model.yaml_text import SafeLoader, parse_yaml
 from tacker_k8s_mgmt.request.accounts import ssh_common_args
 from tacker_k8s_mgmt.request.reader import InstallParams
 
@@ -39,7 +40,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-class _Loader(untrusted.SafeLoader):
+class _Loader(SafeLoader):
     pass
 
 
@@ -147,7 +148,7 @@ def _nodes_in(text: str) -> tuple[tuple[Node, Mapping[str, Any]], ...] | None:
     """The nodes with their variables; None if the text is not from :func:`render`."""
     # No error is chained from here: the parser's errors quote the text with passwords.
     try:
-        group = untrusted.parse_yaml(text, _Loader)["all"]
+        group = parse_yaml(text, _Loader)["all"]
         workers = group["children"]["kube_node"]["hosts"]
         return tuple(
             (_node(name, host, name in workers), host)

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.model.yaml_text import MOST_VALUES, SafeLoader, check_yaml
 
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON"), True),
@@ -51,7 +52,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-class _Loader(untrusted.SafeLoader):
+class _Loader(SafeLoader):
     """Composes nodes; a scalar without quotes and tag is marked as such."""
 
     def resolve(self, kind: type, value: Any, implicit: Any) -> Any:
@@ -73,9 +74,9 @@ def documents(text: str) -> list[Any]:
     """
     if text.lstrip().startswith("{"):
         with suppress(ValueError, OverflowError, RecursionError):
-            untrusted.limit(text, untrusted.MOST_VALUES)
+            untrusted.limit(text, MOST_VALUES)
             return list(_json(text))
-    untrusted.check_yaml(text)
+    check_yaml(text)
     return [_value(node) for node in yaml.compose_all(text, _Loader)]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.model.yaml_text import limited_loader, parse_yaml
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 #: Where files of profiles are: below the VNF package, and below the driver's state.
@@ -107,7 +107,7 @@ def from_kept(kept: Any) -> Profile:
 _DEEPEST = 20
 
 
-@untrusted.limited_loader
+@limited_loader
 class _Loader(yaml.SafeLoader):
     """Refuses aliases, whose values may grow without limit, and repeated names."""
 
@@ -145,7 +145,7 @@ def parse(text: bytes) -> Mapping[str, Any]:
     if len(text) > LARGEST:
         raise InvalidProfile([f"is larger than {LARGEST} bytes"])
     try:
-        value = untrusted.parse_yaml(text.decode(), _Loader)
+        value = parse_yaml(text.decode(), _Loader)
     except UnicodeDecodeError:
         raise InvalidProfile(["is no text in UTF-8"]) from None
     except yaml.YAMLError as error:

@@ -17,7 +17,7 @@ import yaml
 
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.model.untrusted import dig, mapping, parse_yaml, sequence
+from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
 from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import (
     FLOATING_IP,

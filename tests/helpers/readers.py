@@ -22,10 +22,8 @@ from tests.helpers import hostile
 _ROOT = Path(tacker_k8s_mgmt.__file__).parent
 # By the module: the functions that read a text or a value of one.
 _PARSERS = {
-    "untrusted": {
-        *("parse_json", "json_stream", "number", "checked"),
-        *("parse_yaml", "yaml_documents", "check_yaml"),
-    },
+    "untrusted": {"parse_json", "json_stream", "number", "checked"},
+    "yaml_text": {"parse_yaml", "yaml_documents", "check_yaml"},
     "kubernetes_yaml": {"document", "documents"},
     "json": {"load", "loads", "JSONDecoder"},
     "yaml": {"load", "load_all", "safe_load", "safe_load_all", "compose_all", "parse"},
@@ -34,8 +32,10 @@ _PARSERS = {
     "manifests": {"parse"},
 }
 _NUMBERS = {"int", "float"}
+# They may be called without their module.
+_OWN = _PARSERS["untrusted"] | _PARSERS["yaml_text"]
 #: The module that is a parser itself, and what reads texts in that of the others.
-MECHANISM = ("model.kubernetes_yaml", "model.untrusted")
+MECHANISM = ("model.kubernetes_yaml", "model.untrusted", "model.yaml_text")
 _FIELDS = ("number_of", "moment_of", "text_of", "texts_of", "values_of")
 
 
@@ -78,7 +78,7 @@ def _reads(node: ast.AST) -> bool:
             return name in _PARSERS.get(module, ()) or _asks(node.func)
         case ast.Attribute():
             return _asks(node.func)
-        case ast.Name(id=name) if name in _PARSERS["untrusted"]:
+        case ast.Name(id=name) if name in _OWN:
             return True
         case ast.Name(id=name) if name in _NUMBERS and node.args:
             return not _is_known(node.args[0])

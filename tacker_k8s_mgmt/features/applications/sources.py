@@ -24,6 +24,7 @@ from tacker_k8s_mgmt.features.applications.content import Chart, Content, Record
 from tacker_k8s_mgmt.features.applications.host import ApplicationHost
 from tacker_k8s_mgmt.model import kubernetes_yaml, manifests, untrusted
 from tacker_k8s_mgmt.model.manifests import Object, Unusable
+from tacker_k8s_mgmt.model.yaml_text import size
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.applications import Application, SourceFile
 
@@ -283,7 +284,7 @@ class Sources:
         :raises Unusable: also if there are too many, with those before them.
         """
         objects = manifests.parse(text)
-        self._values_left -= untrusted.size(objects)
+        self._values_left -= size(objects)
         if self._values_left < 0:
             raise Unusable(f"has, with those before it, more than {MOST_VALUES} values")
         return objects

@@ -19,7 +19,7 @@ from tacker.vnfm.infra_drivers.openstack.openstack import OpenStack
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, stack
-from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.model.yaml_text import parse_yaml
 from tacker_k8s_mgmt.operations.step import Step
 
 LOG = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ def changes(context: Any, vnf_instance: Any, request: Any) -> dict[str, list[str
         client = stack.heat_of(context, vnf_instance)
         present = _values(client.stacks.get(info.instance_id).parameters)
         files = client.stacks.files(info.instance_id) or {}
-        nested = [untrusted.parse_yaml(text) for text in files.values()]
+        nested = [parse_yaml(text) for text in files.values()]
         top = client.stacks.template(info.instance_id)
     except Exception as error:
         # Heat's client, its session and the renewal of tokens raise many kinds.

@@ -5,17 +5,18 @@ import abc
 import argparse
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.model.nodes import Node, name_nodes
-from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.status import rows
 from tacker_k8s_mgmt.status.facts import Answers, Source
 from tacker_k8s_mgmt.tools.cli import recorded
 from tacker_k8s_mgmt.tools.cli.base import NotDone, Outcome, Report, UsageError
 from tacker_k8s_mgmt.tools.render.console import Console
+
+if TYPE_CHECKING:
+    from tacker_k8s_mgmt.operations.cluster_check import Survey
 
 _AGREE, _DIFFERS, _UNASKED = 0, 1, 2
 
@@ -45,7 +46,7 @@ class ClusterReport(Report):
         return parser
 
     @abc.abstractmethod
-    def compare(self, survey: Survey, vnf_id: str) -> Any:
+    def compare(self, survey: "Survey", vnf_id: str) -> Any:
         """Return the comparison."""
 
     @abc.abstractmethod
@@ -58,6 +59,10 @@ class ClusterReport(Report):
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
         """Ask what has to be asked."""
+        # Imported late: help and completion need none of them.
+        from tacker_k8s_mgmt.features.table import FEATURES
+        from tacker_k8s_mgmt.operations.cluster_check import Survey
+
         vnf_id, files = parsed_args.vnf, parsed_args.config_file
         try:
             with (

@@ -18,7 +18,7 @@ import yaml
 
 from tacker_k8s_mgmt.errors import CloudError
 from tacker_k8s_mgmt.files import reason
-from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.model.yaml_text import parse_yaml
 from tacker_k8s_mgmt.tools.cloud.facts import (
     Flavor,
     Heat,
@@ -81,7 +81,7 @@ def _check_first(paths: Sequence[str], name: str) -> None:
     for path in paths:
         try:
             with open(path, encoding="utf-8") as file:
-                content = untrusted.parse_yaml(file.read())
+                content = parse_yaml(file.read())
         except (FileNotFoundError, PermissionError):
             continue
         except OSError as error:

@@ -16,7 +16,7 @@ from typing import Any
 from tacker_k8s_mgmt.errors import CloudError, RemoteError
 from tacker_k8s_mgmt.model import network_plugins, untrusted
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.model.untrusted import dig, mapping, sequence
+from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.reader import InstallParams

@@ -13,7 +13,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.model.untrusted import dig, mapping, sequence
+from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.request import structure
 from tacker_k8s_mgmt.request.reader import InstallParams
 from tacker_k8s_mgmt.tools.csar import archive, request_check, vnfd

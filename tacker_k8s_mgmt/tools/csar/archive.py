@@ -31,7 +31,7 @@ import yaml
 
 from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.model import untrusted
-from tacker_k8s_mgmt.model.untrusted import mapping
+from tacker_k8s_mgmt.model.yaml_text import mapping, parse_yaml
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _LIMIT = 512 * 1024 * 1024
@@ -263,7 +263,7 @@ def unlisted(files: Mapping[str, bytes]) -> tuple[str, ...]:
 def _head(content: bytes) -> Mapping[str, Any]:
     """The whole file as one mapping, the last of equal keys; empty if it is none."""
     try:
-        return mapping(untrusted.parse_yaml(content.decode()))
+        return mapping(parse_yaml(content.decode()))
     except (yaml.YAMLError, UnicodeDecodeError):
         return {}
 
@@ -273,7 +273,7 @@ def _blocks(content: bytes) -> Iterator[tuple[int, Any]]:
     for number, block in enumerate(re.split(b"\n\n+", content), 1):
         if b"Algorithm:" in block or b"Hash:" in block:
             try:
-                yield number, untrusted.parse_yaml(block.decode())
+                yield number, parse_yaml(block.decode())
             except (yaml.YAMLError, UnicodeDecodeError):
                 yield number, None
 

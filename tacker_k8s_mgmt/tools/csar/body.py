@@ -22,7 +22,7 @@ import jsonschema
 import netaddr
 
 from tacker_k8s_mgmt.model import node_settings
-from tacker_k8s_mgmt.model.untrusted import dig, mapping, sequence
+from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.request import reader, structure
 from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2, Api
 

@@ -20,7 +20,7 @@ import yaml
 from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.files import replacing
 from tacker_k8s_mgmt.model import kubernetes_yaml
-from tacker_k8s_mgmt.model.untrusted import mapping, node_at, pairs, parse_yaml
+from tacker_k8s_mgmt.model.yaml_text import mapping, node_at, pairs, parse_yaml
 from tacker_k8s_mgmt.tools.csar import archive, hot, parts, vnfd
 from tacker_k8s_mgmt.tools.csar.package_check import check
 from tacker_k8s_mgmt.tools.csar.tacker_api import V1, Api

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.model.untrusted import dig, mapping, parse_yaml, sequence
+from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
 from tacker_k8s_mgmt.tools.csar import hot, vnfd
 from tacker_k8s_mgmt.tools.csar.tacker_api import Api
 from tacker_k8s_mgmt.topology import base_hot

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.model.untrusted import dig, mapping, sequence
+from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.request import structure
 from tacker_k8s_mgmt.topology.base_hot import BaseHot, Template
 

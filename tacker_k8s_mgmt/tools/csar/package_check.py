@@ -11,7 +11,7 @@ import yaml
 
 from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.model import load_balancer
-from tacker_k8s_mgmt.model.untrusted import dig, mapping, parse_yaml, sequence
+from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
 from tacker_k8s_mgmt.request import profiles, structure
 from tacker_k8s_mgmt.request.profile_document import (
     IN_PACKAGE,

@@ -11,7 +11,7 @@ import yaml
 
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model import load_balancer, untrusted
-from tacker_k8s_mgmt.model.untrusted import dig, mapping, parse_yaml, sequence
+from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
 from tacker_k8s_mgmt.request import operator_server, profiles, reader
 from tacker_k8s_mgmt.request.cluster_options import certificate_problems
 from tacker_k8s_mgmt.request.reader import InstallParams

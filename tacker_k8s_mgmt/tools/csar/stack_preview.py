@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.model.untrusted import dig, mapping, sequence
+from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.request import structure
 from tacker_k8s_mgmt.request.accounts import Account
 from tacker_k8s_mgmt.request.reader import InstallParams

@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.model.untrusted import (
+from tacker_k8s_mgmt.model.yaml_text import (
     dig,
     mapping,
     node_at,

@@ -11,7 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.model import manifests, untrusted
+from tacker_k8s_mgmt.model import manifests
+from tacker_k8s_mgmt.model.yaml_text import parse_yaml, yaml_documents
 from tests.helpers import hostile
 
 # The first has no line; tags say nothing to Kubernetes' tools.
@@ -19,11 +20,11 @@ READ_OTHERWISE = ("nested deeply", "objects of Python")
 OBJECT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 READ = """
 import resource, sys, yaml
-from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.model import yaml_text
 gigabyte = 1 << 30
 resource.setrlimit(resource.RLIMIT_AS, (gigabyte, gigabyte))
 try:
-    list(untrusted.yaml_documents(sys.stdin.read()))
+    list(yaml_text.yaml_documents(sys.stdin.read()))
 except yaml.YAMLError as error:
     print(error)
 """
@@ -54,23 +55,23 @@ def test_what_would_harm_is_refused_in_time_and_memory(text):
 
 def test_the_error_has_a_line_and_none_of_the_text():
     with pytest.raises(yaml.YAMLError) as caught:
-        untrusted.parse_yaml(f"secret: s3cret-p4ss\n{hostile.ITSELF}")
+        parse_yaml(f"secret: s3cret-p4ss\n{hostile.ITSELF}")
     assert "line 2" in str(caught.value)
     assert "s3cret-p4ss" not in str(caught.value)
 
 
 def test_usual_aliases_are_values():
     text = "a: &a {x: 1}\nb: [*a, *a]\nc: {<<: *a, y: &y 2}\nd: *y\n"
-    assert untrusted.parse_yaml(text) == yaml.safe_load(text)
+    assert parse_yaml(text) == yaml.safe_load(text)
     labels = "&labels {app: web}"
     many = f"labels: {labels}\nitems:\n" + "- {metadata: {labels: *labels}}\n" * 5000
-    assert len(untrusted.parse_yaml(many)["items"]) == 5000
+    assert len(parse_yaml(many)["items"]) == 5000
 
 
 def test_each_document_counts_by_itself():
     text = "--- &a [1]\n--- &a [2, 3]\n---\n"
-    assert list(untrusted.yaml_documents(text)) == [[1], [2, 3], None]
-    assert untrusted.parse_yaml("") is None
+    assert list(yaml_documents(text)) == [[1], [2, 3], None]
+    assert parse_yaml("") is None
 
 
 @pytest.mark.parametrize(
@@ -107,11 +108,11 @@ _NO_VALUES = {
 def test_what_has_no_value_is_refused_in_a_moment(text):
     began = time.process_time()
     with pytest.raises(yaml.YAMLError) as caught:
-        untrusted.parse_yaml(f"a: {text}" if text[0] != "-" else text)
+        parse_yaml(f"a: {text}" if text[0] != "-" else text)
     assert time.process_time() - began < 10
     assert len(str(caught.value)) < 1000
     with pytest.raises(yaml.YAMLError):
-        list(untrusted.yaml_documents(f"a: {text}" if text[0] != "-" else text))
+        list(yaml_documents(f"a: {text}" if text[0] != "-" else text))
 
 
 _MARKS = "!tims0123456789:._-+eExabinflorydg{}[]'\"<>=&*, \n"
@@ -120,12 +121,12 @@ _MARKS = "!tims0123456789:._-+eExabinflorydg{}[]'\"<>=&*, \n"
 @given(st.text(alphabet=_MARKS, max_size=60))
 def test_any_text_is_read_or_refused(text):
     with contextlib.suppress(yaml.YAMLError):
-        untrusted.parse_yaml(text)
+        parse_yaml(text)
 
 
 @pytest.mark.parametrize("number", ["12:30:45", "1.5", "0x7f", "1_000", "-7", "1e3"])
 def test_usual_numbers_are_those_of_yaml(number):
-    assert untrusted.parse_yaml(number) == yaml.safe_load(number)
+    assert parse_yaml(number) == yaml.safe_load(number)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ import re
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from cliff.columns import FormattableColumn
@@ -31,7 +31,6 @@ from rich.text import Text
 from tacker_k8s_mgmt import config, files
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.vim import PersonAccess
-from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.status.facts import Report as Comparison
 from tacker_k8s_mgmt.status.facts import Row, Source
 from tacker_k8s_mgmt.status.settings_report import SettingRow, SettingsReport
@@ -40,6 +39,9 @@ from tacker_k8s_mgmt.tools.cli.base import Command, Lister, NotDone, UsageError
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
 from tacker_k8s_mgmt.tools.cli.request_input import STDIN as STDOUT
 from tacker_k8s_mgmt.tools.render.console import Console
+
+if TYPE_CHECKING:
+    from tacker_k8s_mgmt.operations.cluster_check import Survey
 
 _LIMIT = 30  # seconds for an answer of the API server
 
@@ -258,7 +260,7 @@ class ClusterCheck(ClusterReport):
         f"tacker-k8s-mgmt cluster check {base.EXAMPLE_ID} --json",
     )
 
-    def compare(self, survey: Survey, vnf_id: str) -> Comparison:
+    def compare(self, survey: "Survey", vnf_id: str) -> Comparison:
         """Return the rows of all VMs."""
         report = survey.take()
         _write_metrics(vnf_id, report)
@@ -346,7 +348,7 @@ class ClusterLabels(ClusterReport):
         f"tacker-k8s-mgmt cluster labels {base.EXAMPLE_ID} --json",
     )
 
-    def compare(self, survey: Survey, vnf_id: str) -> SettingsReport:
+    def compare(self, survey: "Survey", vnf_id: str) -> SettingsReport:
         """Return the settings of all nodes."""
         return survey.compare_settings()
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacker_k8s_mgmt import files, journal
 from tacker_k8s_mgmt.model.timeline import Operation, Timeline, in_words
@@ -32,7 +32,9 @@ from tacker_k8s_mgmt.tools.cli.base import (
     Time,
     UsageError,
 )
-from tacker_k8s_mgmt.tools.render.console import Console, Reporter
+
+if TYPE_CHECKING:
+    from tacker_k8s_mgmt.tools.render.console import Reporter
 
 _POLL_SECONDS = 0.5
 
@@ -74,6 +76,9 @@ class RunsFollow(Report):
         timeline = Timeline()
         path = journal.path_of(args.state_path, vnf_id)
         is_document = bool(args.formatter or args.columns)
+        # Imported late: rich takes as long as the rest of `runs list`.
+        from tacker_k8s_mgmt.tools.render.console import Console, Reporter
+
         reporter = Reporter(Console(quiet=is_document), timeline)
         with journal.Reader(path) as reader, reporter:
             _catch_up(reader, timeline, reporter)
@@ -108,7 +113,7 @@ def _first_instance(args: argparse.Namespace) -> str | None:
     return vnf_id
 
 
-def _catch_up(reader: journal.Reader, timeline: Timeline, reporter: Reporter) -> None:
+def _catch_up(reader: journal.Reader, timeline: Timeline, reporter: "Reporter") -> None:
     """Print the hooks of the last operation, over or under way."""
     for record in reader.read():
         timeline.add(record)
@@ -133,7 +138,7 @@ def _goes_on(last: Operation | None, wait: float | None, began: float) -> bool:
 
 
 def _go_on(
-    wait: float | None, reader: journal.Reader, timeline: Timeline, reporter: Reporter
+    wait: float | None, reader: journal.Reader, timeline: Timeline, reporter: "Reporter"
 ) -> None:
     """Print new records, until the operation ends or none comes for *wait* seconds."""
     latest = time.monotonic()
@@ -353,6 +358,8 @@ class RunsShow(Report):
 
 def _print(records: Sequence[dict[str, Any]]) -> None:
     timeline = Timeline()
+    from tacker_k8s_mgmt.tools.render.console import Console, Reporter
+
     reporter = Reporter(Console(), timeline)
     for record in records:
         event = str(record.get("event"))

@@ -8,19 +8,20 @@ import argparse
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from tacker_k8s_mgmt.features.tenants import feature
-from tacker_k8s_mgmt.features.tenants.feature import TenantsReport
-from tacker_k8s_mgmt.operations.cluster_check import Survey
 from tacker_k8s_mgmt.request.tenants import Tenant
 from tacker_k8s_mgmt.status.facts import Row, Source
 from tacker_k8s_mgmt.tools.cli import base, cluster_report, recorded
 from tacker_k8s_mgmt.tools.cli.base import Command, NotDone, UsageError
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
 from tacker_k8s_mgmt.tools.render.console import Console
+
+if TYPE_CHECKING:
+    from tacker_k8s_mgmt.features.tenants.feature import TenantsReport
+    from tacker_k8s_mgmt.operations.cluster_check import Survey
 
 _VIM_TYPES = ("ETSINFV.KUBERNETES.V_1", "ETSINFV.HELM.V_3")
 
@@ -70,6 +71,9 @@ class TenantAccess(Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Ask for the token, and write the file."""
+        # Imported late: help and completion need nothing of it.
+        from tacker_k8s_mgmt.features.tenants import feature
+
         args = parsed_args
         path = args.output or Path(f"{args.tenant}.json")
         base.check_output(path, force=args.force)
@@ -117,11 +121,13 @@ class TenantList(ClusterReport):
         f"tacker-k8s-mgmt tenant list {base.EXAMPLE_ID} --json",
     )
 
-    def compare(self, survey: Survey, vnf_id: str) -> TenantsReport:
+    def compare(self, survey: "Survey", vnf_id: str) -> "TenantsReport":
         """Return the tenants."""
+        from tacker_k8s_mgmt.features.tenants import feature
+
         return feature.compare(survey)
 
-    def document(self, report: TenantsReport) -> Mapping[str, Any]:
+    def document(self, report: "TenantsReport") -> Mapping[str, Any]:
         """Return the tenants and the problems of the metadata."""
         wanted = {f"tenant {tenant.name}": tenant for tenant in report.tenants}
         return {
@@ -129,7 +135,7 @@ class TenantList(ClusterReport):
             "tenants": [_document(row, wanted.get(row.name)) for row in report.rows],
         }
 
-    def show(self, console: Console, report: TenantsReport) -> None:
+    def show(self, console: Console, report: "TenantsReport") -> None:
         """Print a table of them."""
         wanted = {f"tenant {tenant.name}": tenant for tenant in report.tenants}
         console.table(

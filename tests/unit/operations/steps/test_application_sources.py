@@ -9,7 +9,7 @@ import pytest
 from tacker_k8s_mgmt.features.applications import sources as application_sources
 from tacker_k8s_mgmt.features.applications import sources as chart_archive
 from tacker_k8s_mgmt.features.applications.sources import Sources
-from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.model.yaml_text import size
 from tacker_k8s_mgmt.request.applications import Application
 
 MANIFEST = json.dumps(
@@ -53,7 +53,7 @@ def four_files(monkeypatch):
 
 @pytest.fixture
 def values_of_four(monkeypatch):
-    most = 4 * untrusted.size([json.loads(MANIFEST)])
+    most = 4 * size([json.loads(MANIFEST)])
     monkeypatch.setattr(application_sources, "MOST_VALUES", most)
 
 
