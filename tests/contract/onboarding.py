@@ -65,6 +65,6 @@ def instantiate(tacker, monkeypatch, body, **vnf):
 def hashing_driver():
     """Tacker's driver of operations with our management driver's hash."""
     driver = object.__new__(vnflcm_driver.VnfLcmDriver)
-    installed = Path(parts.__file__).parents[1] / "kubespray_mgmt.py"
+    installed = Path(parts.__file__).parents[2] / "kubespray_mgmt.py"
     driver._mgmt_driver_hash = {parts.DRIVER: driver._get_file_hash(installed)}
     return driver

@@ -16,7 +16,7 @@ from tacker.sol_refactored.api.schemas import vnflcm_v2
 
 from tacker_k8s_mgmt.tools.csar import body as ours
 
-DATA = Path(ours.__file__).with_suffix(".json")
+DATA = Path(ours.__file__).with_name("request_schemas.json")
 SCHEMAS: dict[str, dict[str, Any]] = {
     "v1": {
         ours.CREATE: vnf_lcm.create,

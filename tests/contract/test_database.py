@@ -325,4 +325,4 @@ def test_hooks_store_tackers_objects_in_one_way():
         for path in hooks.rglob("*.py")
         for call in re.findall(r"[\w.]+\.save\(\)", path.read_text())
     }
-    assert found == {("checkpoint.py", "occurrence.save()")}
+    assert found == {("instance.py", "occurrence.save()")}

@@ -179,7 +179,7 @@ GUARDS = (
         "the host key of a rebuilt VM is learned anew",
         V2,
         Join.reach_new,
-        "inventory.forget_new(self._state, nodes, nodes)",
+        "playbook_inputs.forget_new(self._state, nodes, nodes)",
         "pass",
         "failed for no reason|no help",
         ("vm_is_deleted", "scale_out"),

@@ -12,6 +12,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.applications import feature
+from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.hooks.v1 import driver, vim_registry
 from tacker_k8s_mgmt.hooks.v1.hook import V1Site
 from tacker_k8s_mgmt.operations import preconditions
@@ -53,7 +54,9 @@ def first_step(tmp_path, monkeypatch):
         monkeypatch.setattr(preconditions, "names_taken", lambda _: ())
         monkeypatch.setattr(feature, "package_problems", lambda *_: ())
         settings = types.SimpleNamespace(problems=())
-        deps: Any = types.SimpleNamespace(settings=settings, params=params(), site=site)
+        deps: Any = types.SimpleNamespace(
+            settings=settings, params=params(), site=site, features=FEATURES
+        )
         return driver._instantiate_start(one, deps, site).steps[0]
 
     return made

@@ -85,7 +85,8 @@ def _written(node: ast.AST) -> re.Pattern[Any] | None:
         return None
     flags = 0
     for one in (*node.args[2:], *(k.value for k in node.keywords if k.arg == "flags")):
-        flags |= getattr(re, getattr(one, "attr", ""), 0)
+        flag = getattr(re, getattr(one, "attr", ""), 0)
+        flags |= flag if isinstance(flag, re.RegexFlag) else 0
     match node.args[0]:
         case ast.Constant(value=str() | bytes() as text):
             return re.compile(text, flags)

@@ -58,7 +58,6 @@ from tacker_k8s_mgmt.hooks.v1 import (
     vim_registry,
 )
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook, V1Site
-from tacker_k8s_mgmt.hooks.v1.stack import heat_of
 from tacker_k8s_mgmt.operations import preconditions
 from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd, connectivity_start
 from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
@@ -250,7 +249,7 @@ def step(site: V1Site) -> Step:
 
     def ask(question: Any) -> Any:
         try:
-            return question(heat_of(site.context, site.instance))
+            return question(stack.heat_of(site.context, site.instance))
         except Exception as error:
             # The client, its session and the renewal of tokens raise many kinds.
             raise errors.RemoteError(
@@ -259,7 +258,7 @@ def step(site: V1Site) -> Step:
                 hint="Check that Heat answers with the VIM's credentials.",
             ) from error
 
-    def stack() -> Any:
+    def former() -> Any:
         return ask(lambda client: client.find_stack(name=name))
 
     def delete() -> None:
@@ -267,12 +266,12 @@ def step(site: V1Site) -> Step:
             # The operation that holds the lock still works on these VMs.
             site.lock()
             site.playbooks.stop()
-        left = stack()
+        left = former()
         if left is None:
             return
         ask(lambda client: client.delete(left.id))
         waiting = Backoff(_LIMIT)
-        while (left := stack()) is not None:
+        while (left := former()) is not None:
             if left.stack_status == _FAILED or waiting.spent():
                 raise errors.RemoteError(
                     detail=f"Heat did not delete the stack {name}, which an "
@@ -285,7 +284,7 @@ def step(site: V1Site) -> Step:
     return Step(
         "delete the stack of an instantiation that was given up",
         delete,
-        probe=lambda: stack() is None,
+        probe=lambda: former() is None,
     )
 
 
@@ -311,7 +310,7 @@ _MODIFY_END_ADVICE = Advice(
 
 
 def _instantiate_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
-    stack = partial(instance.save, hook.context, hook.instance, instance.STACK_POINT)
+    after = partial(instance.save, hook.context, hook.instance, instance.STACK_POINT)
     former = Step(
         "remove the VIM of an abandoned instantiation",
         site.vims.remove,
@@ -319,7 +318,7 @@ def _instantiate_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     )
     check = preconditions.step(deps, partial(_names, hook, site))
     # Refused while VNFs use that VIM, before their cluster is deleted.
-    return Plan((check, former, step(site)), after=stack)
+    return Plan((check, former, step(site)), after=after)
 
 
 def _names(hook: V1Hook, site: V1Site) -> Sequence[str]:

@@ -43,7 +43,6 @@ from tacker.vnfm.infra_drivers.openstack.update_template import HOTUpdater
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, stack
 from tacker_k8s_mgmt.hooks.v1.hook import V1Site
-from tacker_k8s_mgmt.hooks.v1.stack import heat_of
 from tacker_k8s_mgmt.model.nodes import Count
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.timing import Backoff
@@ -309,7 +308,7 @@ def group_size_step(site: V1Site) -> Step:
 def _keep(site: V1Site, sizes: Mapping[str, int]) -> None:
     stack_id = site.instance.instantiated_vnf_info.instance_id
     try:
-        client = heat_of(site.context, site.instance)
+        client = stack.heat_of(site.context, site.instance)
         before = client.get(stack_id).updated_time
         if not _write(client, stack_id, sizes):
             return
@@ -367,9 +366,9 @@ def _ended(client: Any, stack_id: str, before: str | None) -> str:
     """
     waiting = Backoff(_LIMIT)
     while True:
-        stack = client.get(stack_id)
-        status = str(stack.stack_status)
-        begun = stack.updated_time != before
+        seen = client.get(stack_id)
+        status = str(seen.stack_status)
+        begun = seen.updated_time != before
         if waiting.spent():
             return status if begun else f"{status}, and not updated"
         if begun and not status.endswith(_IN_PROGRESS):

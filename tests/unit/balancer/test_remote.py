@@ -64,7 +64,8 @@ def state(
         healing=Healing(),
         params=params,
         site=SimpleNamespace(balancer=lambda machine: balancer),
-        records=SimpleNamespace(services=lambda: services, exposures=lambda: None),
+        records=SimpleNamespace(services=lambda: services),
+        works=(),
         in_maintenance=lambda node: False,
         write_json=({} if written is None else written).__setitem__,
     )
