@@ -79,7 +79,7 @@ class Site(context.V1Site):
             "clocks_of",
             "cluster",
             "manifests",
-            "pod_network",
+            "client",
             "balancer",
             "group_sizes",
             "trust_registries",
