@@ -28,13 +28,13 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 import tacker_k8s_mgmt.cnf_exposure_mgmt
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import instances as lookup
 from tacker_k8s_mgmt.features.exposure.cnf_operations import (
     CheckExposure,
     CheckModified,
     Expose,
     Unexpose,
 )
+from tacker_k8s_mgmt.hooks import instances as lookup
 from tacker_k8s_mgmt.hooks.cnf import driver, manifests
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE
 from tacker_k8s_mgmt.hooks.cnf.v2 import V2Call

@@ -68,7 +68,7 @@ TRUSTED: Mapping[str, str] = {
     "tools.csar.package_check._leads_to_flavour": _PACKAGE,
     "tools.csar.package_check._yaml_problems": _PACKAGE,
     "tools.csar.request_check._unkept": _PACKAGE,
-    "tools.csar.sandbox.run": "the answer of its own child, which writes it there itself",
+    "tools.csar.sandbox.run": "the answer of its own child, which writes it itself",
     "tools.csar.vnfd.load": _PACKAGE,
     "tools.csar.vnfd.parse_flavour": _PACKAGE,
     "topology.base_hot._template": "a file of the package; read() has its errors",
