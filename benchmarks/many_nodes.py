@@ -22,7 +22,7 @@ from tacker_k8s_mgmt.model.timeline import Timeline
 from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut
-from tacker_k8s_mgmt.operations.state import Dependencies
+from tacker_k8s_mgmt.operations.state import OperationContext
 from tacker_k8s_mgmt.operations.step import Runner
 from tacker_k8s_mgmt.remote import heat
 from tacker_k8s_mgmt.remote.site import Site
@@ -191,7 +191,7 @@ def _rebuilt(one: Machine) -> Machine:
 
 
 def _operation(
-    name: str, site: ManyNodes, hook: str, make: Callable[[Dependencies], Operation]
+    name: str, site: ManyNodes, hook: str, make: Callable[[OperationContext], Operation]
 ) -> OperationFigures:
     began = time.perf_counter()
     measured = _hook(hook, make, site)
@@ -199,10 +199,10 @@ def _operation(
 
 
 def _hook(
-    hook: str, make: Callable[[Dependencies], Operation], site: ManyNodes
+    hook: str, make: Callable[[OperationContext], Operation], site: ManyNodes
 ) -> figures.HookFigures:
     request, journal = params(), _Journal(hook)
-    deps = Dependencies(
+    deps = OperationContext(
         request,
         VNF,
         # The unit tests' fakes have what operations use of it, and no types.

@@ -120,7 +120,7 @@ class Tour:
         timeline = Timeline()
         path = journal.path_of(self._journals, vnf_id)
         reporter = Reporter(self._console, timeline)
-        with journal.Reader(path) as reader, reporter:
+        with journal.JournalReader(path) as reader, reporter:
             reader.read()
 
             def tick() -> None:

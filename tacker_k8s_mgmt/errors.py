@@ -192,7 +192,7 @@ class FileError(RemoteError):
     message = "On {host}, {path} could not be {action}: {reason}."
 
 
-class SpoiledFile(RemoteError):
+class DamagedFile(RemoteError):
     """A file of the cluster's directory is not as this driver wrote it."""
 
     message = (

@@ -182,7 +182,7 @@ def read(path: str, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
     """The records of the file at *path* from byte *offset* on, and the next offset.
 
     A half-written last line is left for the next call; a missing file has no records.
-    A :class:`Reader` also follows a file that is replaced.
+    A :class:`JournalReader` also follows a file that is replaced.
     """
     try:
         with open(path, "rb") as file:
@@ -200,7 +200,7 @@ def _whole_lines(file: BinaryIO, offset: int) -> tuple[bytes, int]:
     return whole, offset + len(whole)
 
 
-class Reader:
+class JournalReader:
     """Reads a growing journal, also when old records are dropped from it.
 
     :param path: of a file that need not exist yet.
@@ -213,7 +213,7 @@ class Reader:
         #: Hashes of the lines read, to recognize them in the file's replacement.
         self._known: set[int] = set()
 
-    def __enter__(self) -> "Reader":
+    def __enter__(self) -> "JournalReader":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -21,7 +21,7 @@ from tacker_k8s_mgmt import config, errors, journal
 from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.hooks.advice import RESUME, attached
 from tacker_k8s_mgmt.model.playbooks import Progress
-from tacker_k8s_mgmt.operations.state import Dependencies
+from tacker_k8s_mgmt.operations.state import OperationContext
 from tacker_k8s_mgmt.operations.step import Runner, Step
 from tacker_k8s_mgmt.remote import operator_server
 from tacker_k8s_mgmt.remote.local_files import ProfileFiles
@@ -30,14 +30,14 @@ from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.request import profiles
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.profile_document import Source
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.text import Redactor, in_line
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
 LOG = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=Site)
-P = TypeVar("P", InstallParams, InstallParams | None)
+P = TypeVar("P", ClusterRequest, ClusterRequest | None)
 
 #: The structures with the secrets that the end of a cluster needs: its VMs go anyway.
 SERVER_ONLY = ("ansible", "bastion")
@@ -121,7 +121,7 @@ class Hook(abc.ABC, Generic[S]):
     def package(self) -> str:
         """The directory of the VNF package."""
 
-    def with_logins(self, params: InstallParams, read: Callable[[], P]) -> P:
+    def with_logins(self, params: ClusterRequest, read: Callable[[], P]) -> P:
         """Parameters with the logins of the VMs, if work on these is to be done.
 
         :param params: without them.
@@ -148,7 +148,7 @@ class Hook(abc.ABC, Generic[S]):
         return Settings()
 
     @abc.abstractmethod
-    def site(self, params: InstallParams) -> S:
+    def site(self, params: ClusterRequest) -> S:
         """What an operation on this VNF instance may touch."""
 
     def details(self) -> Mapping[str, Any]:
@@ -192,9 +192,9 @@ class Hook(abc.ABC, Generic[S]):
             # Whatever there may be in a file.
             LOG.warning("The metrics of %s are not up to date: %s", directory, error)
 
-    def dependencies(self, params: InstallParams, site: Site) -> Dependencies:
+    def dependencies(self, params: ClusterRequest, site: Site) -> OperationContext:
         """The dependencies of an operation on the cluster."""
-        return Dependencies(
+        return OperationContext(
             params,
             self._vnf_id,
             site,
@@ -319,8 +319,8 @@ class Entry(Generic[H, Entered]):
         there is none, or none with an entry.
     """
 
-    read: Callable[[H, str], InstallParams | None]
-    plan: Callable[[H, Dependencies, Entered], Plan]
+    read: Callable[[H, str], ClusterRequest | None]
+    plan: Callable[[H, OperationContext, Entered], Plan]
     _: KW_ONLY
     param_advice: str
     advice: AdviceFor = RESUME

@@ -21,7 +21,7 @@ def described(occurrences: Iterable[tuple[object, object, object]]) -> str:
 
 
 @dataclass(frozen=True)
-class ListedCluster:
+class ClusterSummary:
     """A VNF instance that is a cluster, or that a request was to make into one.
 
     :param api: Tacker's, ``v1`` or ``v2``.

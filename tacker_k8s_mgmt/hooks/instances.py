@@ -20,17 +20,17 @@ from sqlalchemy.exc import ArgumentError
 from tacker_k8s_mgmt import config, errors, text
 from tacker_k8s_mgmt.hooks import advice
 from tacker_k8s_mgmt.hooks.hook import Operation
-from tacker_k8s_mgmt.hooks.instance_view import ListedCluster
+from tacker_k8s_mgmt.hooks.instance_view import ClusterSummary
 from tacker_k8s_mgmt.hooks.v1 import lookup as v1_lookup
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
-from tacker_k8s_mgmt.operations.state import Dependencies
-from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance
+from tacker_k8s_mgmt.operations.state import OperationContext
+from tacker_k8s_mgmt.remote.readonly_site import NoSuchInstance, OpenCluster
 
 _AGAIN = advice.Advice("The same command, run again, goes on from here.", refused="")
 
 
 @contextmanager
-def opened(vnf: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
+def opened(vnf: str, config_files: Sequence[str] = ()) -> Iterator[OpenCluster]:
     """Find a VNF instance, of either API.
 
     :param vnf: its id or its name.
@@ -44,7 +44,7 @@ def opened(vnf: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
         yield instance
 
 
-def listed(config_files: Sequence[str] = ()) -> list[ListedCluster]:
+def listed(config_files: Sequence[str] = ()) -> list[ClusterSummary]:
     """The clusters of both APIs and of all projects, by name.
 
     :param config_files: as in :func:`opened`.
@@ -59,7 +59,7 @@ def listed(config_files: Sequence[str] = ()) -> list[ListedCluster]:
 def run(
     vnf_id: str,
     name: str,
-    operation: Callable[[Dependencies], Operation],
+    operation: Callable[[OperationContext], Operation],
     config_files: Sequence[str] = (),
 ) -> None:
     """Run an operation of this driver's own, which Tacker does not know, on a cluster.
@@ -108,7 +108,7 @@ def _refuse_other_user(state_path: str) -> None:
         )
 
 
-def record(vnf: str) -> v1_lookup.Record | v2_lookup.Record:
+def record(vnf: str) -> v1_lookup.V1Record | v2_lookup.V2Record:
     """A VNF instance, of either API, in Tacker's database.
 
     :param vnf: its id or its name.
@@ -118,11 +118,11 @@ def record(vnf: str) -> v1_lookup.Record | v2_lookup.Record:
     with _readable():
         vnf_id = _id_of(vnf)
         try:
-            return v1_lookup.Record(vnf_id)
+            return v1_lookup.V1Record(vnf_id)
         except NoSuchInstance:
             pass
         try:
-            return v2_lookup.Record(vnf_id)
+            return v2_lookup.V2Record(vnf_id)
         except NoSuchInstance:
             raise _unknown(vnf) from None
 

@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.kubespray import releases
 from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.network_plugins import Minor, minor, numbers, tag
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 _ARCHITECTURE = "amd64"
 
@@ -59,7 +59,7 @@ def _versions(checksums: str) -> tuple[str, ...]:
 
 
 def capability_findings(
-    version: str, at: Minor, offer: Offer, params: InstallParams
+    version: str, at: Minor, offer: Offer, params: ClusterRequest
 ) -> Iterator[str]:
     """What a kubespray cannot do of a request, one sentence each, with what to do.
 
@@ -81,7 +81,7 @@ def capability_findings(
         )
 
 
-def _kubernetes(version: str, offer: Offer, params: InstallParams) -> Iterator[str]:
+def _kubernetes(version: str, offer: Offer, params: ClusterRequest) -> Iterator[str]:
     known = offer.kube_versions
     for name, requested in (
         ("cluster.kubernetes_version", params.cluster.kubernetes_version),
@@ -99,7 +99,7 @@ def _kubernetes(version: str, offer: Offer, params: InstallParams) -> Iterator[s
 
 
 def _plugin(
-    version: str, at: Minor, offer: Offer, params: InstallParams
+    version: str, at: Minor, offer: Offer, params: ClusterRequest
 ) -> Iterator[str]:
     offered = offer.network_plugins
     if not offered and at in releases.RELEASES:
@@ -116,7 +116,7 @@ def _plugin(
             )
 
 
-def _registries(version: str, at: Minor, params: InstallParams) -> Iterator[str]:
+def _registries(version: str, at: Minor, params: ClusterRequest) -> Iterator[str]:
     registries = params.cluster.registries
     certified = ["ca_file of cluster.registries"] * any(
         registry.ca_file for registry in registries
@@ -146,7 +146,7 @@ def _registries(version: str, at: Minor, params: InstallParams) -> Iterator[str]
         )
 
 
-def _storage(version: str, at: Minor, params: InstallParams) -> Iterator[str]:
+def _storage(version: str, at: Minor, params: ClusterRequest) -> Iterator[str]:
     storage = params.cluster.storage
     for name, option, feature in (
         ("ceph_rbd", storage.ceph_rbd, "rbd_provisioner_"),
@@ -257,7 +257,7 @@ def missing_from(text: str) -> frozenset[str]:
     return frozenset(names) & frozenset(BESIDE_ANSIBLE)
 
 
-def needs_sshpass(params: InstallParams) -> bool:
+def needs_sshpass(params: ClusterRequest) -> bool:
     """Whether Ansible logs in to a node or the bastion with a password."""
     roles = (Role.CONTROL_PLANE, Role.WORKER)
     bastion, account = params.bastion, params.bastion_account
@@ -271,7 +271,7 @@ def findings(
     checkout: Checkout,
     ansible_version: str | None,
     has_sshpass: bool,
-    params: InstallParams,
+    params: ClusterRequest,
     missing: Collection[str] = (),
 ) -> tuple[str, ...]:
     """What is wrong on the Ansible server, each with its fix.
@@ -299,7 +299,7 @@ def findings(
     return tuple(finding for finding in listed if finding)
 
 
-def _checkout_finding(checkout: Checkout, params: InstallParams) -> str:
+def _checkout_finding(checkout: Checkout, params: ClusterRequest) -> str:
     if not checkout.found:
         return (
             f"there is no kubespray at ansible.kubespray_root_path ({GALAXY_FILE} is "

@@ -18,7 +18,7 @@ from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
 from tacker_k8s_mgmt.model.yaml_text import SafeLoader, parse_yaml
 from tacker_k8s_mgmt.request.accounts import ssh_common_args
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 FILE_NAME = "hosts.yaml"
 _HEADER = "# Written by tacker-k8s-mgmt. Changes are lost, but for workers' logins.\n"
@@ -53,7 +53,7 @@ _Loader.add_constructor("!unsafe", lambda _, node: str(node.value))
 
 def render(
     nodes: Sequence[Node],
-    params: InstallParams,
+    params: ClusterRequest,
     *,
     previous: str = "",
     renewed: Container[str] = (),
@@ -106,7 +106,7 @@ def render(
     )
 
 
-def _refuse_unknown_hosts(nodes: Sequence[Node], params: InstallParams) -> None:
+def _refuse_unknown_hosts(nodes: Sequence[Node], params: ClusterRequest) -> None:
     labels = {
         Role.CONTROL_PLANE: params.control_plane.compute_host_label,
         Role.WORKER: params.workers.compute_host_label,
@@ -173,7 +173,7 @@ def _node(name: str, host: Mapping[str, Any], is_worker: bool) -> Node:
 
 
 def _host_vars(
-    node: Node, params: InstallParams, login: Mapping[str, str]
+    node: Node, params: ClusterRequest, login: Mapping[str, str]
 ) -> dict[str, Any]:
     # All releases that can make a cluster without IPv4 have ip6.
     suffix = "6" if params.address_family == "ipv6" else ""
@@ -191,7 +191,7 @@ def _host_vars(
     return {name: _inert(value) for name, value in host.items() if value}
 
 
-def kubelet_vars(node: Node, params: InstallParams) -> dict[str, Any]:
+def kubelet_vars(node: Node, params: ClusterRequest) -> dict[str, Any]:
     """The kubelet's registration: labels, taints and provider id."""
     is_worker = node.role is Role.WORKER
     group = params.workers if is_worker else params.control_plane
@@ -213,7 +213,7 @@ def kubelet_vars(node: Node, params: InstallParams) -> dict[str, Any]:
     }
 
 
-def _group_vars(params: InstallParams) -> dict[str, Any]:
+def _group_vars(params: ClusterRequest) -> dict[str, Any]:
     bastion, account = params.bastion, params.bastion_account
     if bastion is None or account is None or not bastion.carries_playbooks:
         return {}
@@ -221,7 +221,7 @@ def _group_vars(params: InstallParams) -> dict[str, Any]:
     return {"vars": {"ansible_ssh_common_args": _text(arguments)}}
 
 
-def _login(node: Node, params: InstallParams) -> dict[str, str]:
+def _login(node: Node, params: ClusterRequest) -> dict[str, str]:
     account = params.account(node.role)
     login = {"ansible_user": account.username}
     password = account.password.get_secret_value() if account.password else ""

@@ -17,7 +17,7 @@ from tacker_k8s_mgmt.request import cluster_options, structure
 from tacker_k8s_mgmt.request.cluster_options import LOCAL_PATH_IS_DEFAULT, Cluster
 from tacker_k8s_mgmt.request.fields import NODES
 from tacker_k8s_mgmt.request.installation import Proxy
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 _IPV6_HEADER_IS_LONGER = 20
 _INTERFACE_VARIABLES = frozenset({"flannel_interface", "flannel_interface_regexp"})
@@ -130,7 +130,7 @@ _BETWEEN_URLS = re.compile(r"[\s\"]+")
 
 
 def build(
-    params: InstallParams,
+    params: ClusterRequest,
     nodes: Sequence[Node],
     load_balancer: Machine | None,
     *,
@@ -190,7 +190,7 @@ def build(
     return _showing_downloads(variables)
 
 
-def sandbox_repository(params: InstallParams) -> str:
+def sandbox_repository(params: ClusterRequest) -> str:
     """The repository of the image that nodes have for the sandboxes of pods.
 
     :returns: "" if kubespray makes it of more than the request says.
@@ -223,10 +223,10 @@ def certified_addresses(text: str) -> Sequence[str]:
     return tuple(untrusted.parse_json(text)[_CERTIFIED])
 
 
-def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]:
+def _options(params: ClusterRequest, nic_mtus: Collection[int]) -> dict[str, Any]:
     """The variables of the options of ``cluster``.
 
-    Most options declare theirs (:class:`.structure.Becomes`); the others depend
+    Most options declare theirs (:class:`.structure.Sets`); the others depend
     on several options.
     """
     options = params.cluster

@@ -54,7 +54,7 @@ def unusable(script: bytes, needed: int = 1, feature: str = "this driver") -> st
 
 
 @dataclass(frozen=True)
-class Call:
+class ScriptCall:
     """A call of the script.
 
     :param stdin: may have passwords, which no process list shows there.
@@ -72,7 +72,7 @@ class Call:
     feature: str = "this driver"
 
 
-STATUS = Call("status", limit=60.0)
+STATUS = ScriptCall("status", limit=60.0)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class ExposedService:
     proxy_protocol: bool = False
 
 
-def expose(services: Sequence[ExposedService], gone: Sequence[str] = ()) -> Call:
+def expose(services: Sequence[ExposedService], gone: Sequence[str] = ()) -> ScriptCall:
     """The call that exposes services, in one change of the configuration.
 
     :param gone: names of services that are no longer exposed.
@@ -137,9 +137,9 @@ def expose(services: Sequence[ExposedService], gone: Sequence[str] = ()) -> Call
             arguments += ["--source", source]
         plain = plain and not (any(later.values()) or service.sources)
     if plain:
-        return Call("expose", tuple(arguments))
+        return ScriptCall("expose", tuple(arguments))
     feature = "the exposure of CNFs"
-    return Call("expose", tuple(arguments), contract=2, feature=feature)
+    return ScriptCall("expose", tuple(arguments), contract=2, feature=feature)
 
 
 @dataclass(frozen=True)

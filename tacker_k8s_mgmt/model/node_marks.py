@@ -26,7 +26,7 @@ CORDONED = "tacker-k8s-mgmt/cordoned"
 
 
 @dataclass(frozen=True)
-class NodeMarks:
+class NodeMetadata:
     """A Node object, as far as settings change it.
 
     :param version: its ``resourceVersion``.
@@ -67,7 +67,7 @@ class _Applied:
     cordoned: bool = False
 
     @classmethod
-    def read(cls, marks: NodeMarks) -> "_Applied":
+    def read(cls, marks: NodeMetadata) -> "_Applied":
         """Of a Node object; without a valid annotation, nothing was set."""
         try:
             values = untrusted.parse_json(marks.annotations.get(APPLIED, "{}"))
@@ -92,7 +92,7 @@ class _Applied:
         return json.dumps(kept) if kept else None
 
 
-def change(marks: NodeMarks, wanted: NodeSettings) -> dict[str, Any]:
+def change(marks: NodeMetadata, wanted: NodeSettings) -> dict[str, Any]:
     """The JSON merge patch that gives a Node object its settings; {} if it has them.
 
     A list of taints is replaced as a whole, so its patch is for this version only.
@@ -146,7 +146,7 @@ def _merge(
     return {**removed, **{k: v for k, v in wanted.items() if actual.get(k) != v}}
 
 
-def _taints(before: _Applied, marks: NodeMarks, wanted: NodeSettings) -> list[Any]:
+def _taints(before: _Applied, marks: NodeMetadata, wanted: NodeSettings) -> list[Any]:
     ours = before.taints | wanted.taints.keys()
     others = [
         taint
@@ -167,7 +167,7 @@ def _identity(taint: Mapping[str, Any]) -> Taint:
     return str(taint["key"]), str(taint["effect"])
 
 
-def labels_after(marks: NodeMarks, wanted: NodeSettings) -> NodeMarks:
+def labels_after(marks: NodeMetadata, wanted: NodeSettings) -> NodeMetadata:
     """The Node object with its labels as they will be."""
     own = _Applied.read(marks).labels
     changes = _merge(own, marks.labels, wanted.labels)
@@ -175,7 +175,7 @@ def labels_after(marks: NodeMarks, wanted: NodeSettings) -> NodeMarks:
     return replace(marks, labels={k: v for k, v in labels.items() if v is not None})
 
 
-def served(marks: NodeMarks, in_service: bool) -> NodeMarks:
+def served(marks: NodeMetadata, in_service: bool) -> NodeMetadata:
     """The Node object as it will be in service, or in maintenance."""
     if in_service and not marks.in_maintenance:
         return marks
@@ -185,7 +185,7 @@ def served(marks: NodeMarks, in_service: bool) -> NodeMarks:
     return replace(marks, taints=(*others, *out), unschedulable=not in_service)
 
 
-def differences(marks: NodeMarks, wanted: NodeSettings) -> Iterator[str]:
+def differences(marks: NodeMetadata, wanted: NodeSettings) -> Iterator[str]:
     """What a Node object has otherwise than its settings want it, in words."""
     actual, values = marks.shown(), wanted.shown()
     for name, value in values.items():
@@ -198,8 +198,8 @@ def differences(marks: NodeMarks, wanted: NodeSettings) -> Iterator[str]:
             yield f"{name} is set, and no request wants it any more"
 
 
-def applied(marks: NodeMarks) -> tuple[str, ...]:
-    """What was set for settings, in the words of :meth:`NodeMarks.shown`."""
+def applied(marks: NodeMetadata) -> tuple[str, ...]:
+    """What was set for settings, in the words of :meth:`NodeMetadata.shown`."""
     own = _Applied.read(marks)
     return tuple(
         shown(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
 from tacker_k8s_mgmt.model.pods import Placement
 
@@ -33,16 +33,16 @@ class Workload:
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
 
-    def accepts(self, node: NodeMarks) -> bool:
+    def accepts(self, node: NodeMetadata) -> bool:
         """Whether the labels of the node allow its pods there."""
         return self.placement.accepts(node.name, node.labels)
 
-    def belongs(self, node: NodeMarks) -> bool:
+    def belongs(self, node: NodeMetadata) -> bool:
         """Whether its pods may run there when nothing is wrong with the node."""
         lasting = (t for t in node.taints if not _is_passing(t))
         return self.accepts(node) and all(map(self.placement.tolerates, lasting))
 
-    def can_start(self, node: NodeMarks) -> bool:
+    def can_start(self, node: NodeMetadata) -> bool:
         """Whether a new pod may be scheduled there now.
 
         A node that is not Ready may be so again soon, and counts.
@@ -54,8 +54,8 @@ class Workload:
 
 def stranded(
     workloads: Iterable[Workload],
-    before: Sequence[NodeMarks],
-    after: Sequence[NodeMarks],
+    before: Sequence[NodeMetadata],
+    after: Sequence[NodeMetadata],
 ) -> Iterator[Workload]:
     """The workloads that lose a node by a change of labels and can start on none.
 

@@ -325,7 +325,7 @@ def _compares(value: str, operator: str, limit: str) -> bool:
 _SHOWN = 8  # pods and budgets in an error text; others are counted
 
 
-def nowhere_to_go(
+def no_other_node(
     pods: Iterable[Pod], leaving: Collection[str], nodes: Collection[NodeObject]
 ) -> bool:
     """Whether no node other than the leaving ones accepts any of the pods.
@@ -337,7 +337,7 @@ def nowhere_to_go(
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DrainOutcome:
     """The outcome of the drain of one node.
 
     :param seconds: its duration.
@@ -365,7 +365,7 @@ class Outcome:
         return tuple((pod, budgets) for pod, budgets in pairs if budgets)
 
 
-def report(outcome: Outcome) -> str:
+def report(outcome: DrainOutcome) -> str:
     """The outcome in one line."""
     if outcome.ok:
         drained = f"{outcome.node} was drained in {outcome.seconds:.0f} s"
@@ -381,7 +381,7 @@ def report(outcome: Outcome) -> str:
     return f"{waited}: {'; '.join(parts)}"
 
 
-def _departed(outcome: Outcome) -> list[str]:
+def _departed(outcome: DrainOutcome) -> list[str]:
     """The pods that have left; those without a controller, which are lost, first."""
     bare = [str(pod) for pod in outcome.gone if not pod.controller]
     others = [str(pod) for pod in outcome.gone if pod.controller]
@@ -393,7 +393,7 @@ def _departed(outcome: Outcome) -> list[str]:
     return parts
 
 
-def _blocks(outcome: Outcome) -> list[str]:
+def _blocks(outcome: DrainOutcome) -> list[str]:
     """A sentence for each budget that forbids evictions."""
     held = outcome.held()
     blocking = list(dict.fromkeys(budget for _, budgets in held for budget in budgets))
@@ -406,7 +406,7 @@ def _blocks(outcome: Outcome) -> list[str]:
     return sentences
 
 
-def _explained(outcome: Outcome) -> bool:
+def _explained(outcome: DrainOutcome) -> bool:
     """Whether it is known for each pod why it is left, without kubectl's error."""
     held = {pod for pod, _ in outcome.held()}
     return bool(outcome.left) and all(

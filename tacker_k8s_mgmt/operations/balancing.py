@@ -12,8 +12,8 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import exposure
 from tacker_k8s_mgmt.model.load_balancer import (
     BalancerStatus,
-    Call,
     ExposedService,
+    ScriptCall,
     expose,
 )
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, of_role
@@ -69,7 +69,7 @@ def install(state: ClusterState, nodes: Sequence[Node]) -> None:
         *(("--worker", worker) for worker in _servers(state, nodes, Role.WORKER)),
     ]
     arguments = (*chain.from_iterable(options), *proxies)
-    _remote(state).call(Call("install", arguments, lines, limit=None))
+    _remote(state).call(ScriptCall("install", arguments, lines, limit=None))
 
 
 def verify(state: ClusterState) -> None:
@@ -89,7 +89,7 @@ def verify(state: ClusterState) -> None:
         )
 
 
-def balance(state: ClusterState, nodes: Sequence[Node]) -> None:
+def set_control_planes(state: ClusterState, nodes: Sequence[Node]) -> None:
     """Set its control planes to those of these nodes; of its workers, keep these.
 
     :raises LoadBalancerError: its script failed; the earlier configuration stays.
@@ -107,7 +107,7 @@ def add(state: ClusterState, workers: Sequence[Node]) -> None:
     """
     servers = _servers(state, workers, Role.WORKER)
     if servers and exists(state):
-        _remote(state).call(Call("add-worker", servers))
+        _remote(state).call(ScriptCall("add-worker", servers))
 
 
 def remove(state: ClusterState, workers: Sequence[Node]) -> None:
@@ -117,7 +117,7 @@ def remove(state: ClusterState, workers: Sequence[Node]) -> None:
     """
     if workers and exists(state):
         names = tuple(node.name for node in workers)
-        _remote(state).call(Call("remove-worker", names))
+        _remote(state).call(ScriptCall("remove-worker", names))
 
 
 def report(state: ClusterState) -> BalancerStatus:
@@ -125,23 +125,23 @@ def report(state: ClusterState) -> BalancerStatus:
     return _remote(state).status()
 
 
-def is_completed(state: ClusterState) -> bool:
+def heal_is_finished(state: ClusterState) -> bool:
     """Whether no heal has rebuilt its VM without completing it."""
     return state.healing.balancer in ("", _target(state)[0].server_id)
 
 
-def is_whole(state: ClusterState, seen: BalancerStatus) -> bool:
+def is_complete(state: ClusterState, seen: BalancerStatus) -> bool:
     """Whether it has everything that it is to have; else only the records say what.
 
     :param seen: its status report.
     """
-    return seen.api_port is not None and is_completed(state)
+    return seen.api_port is not None and heal_is_finished(state)
 
 
 def status(state: ClusterState) -> BalancerStatus:
     """Its status report; the services that no CNF's driver exposes are recorded."""
     seen = report(state)
-    if not is_whole(state, seen):
+    if not is_complete(state, seen):
         return seen
     services = [s for s in seen.services if exposure.of_service(s) is None]
     state.write_json(SERVICES_FILE, [_recorded(service) for service in services])
@@ -177,7 +177,7 @@ def change_services(
     _remote(state).call(call)
 
 
-def expose_again(state: ClusterState) -> None:
+def restore_services(state: ClusterState) -> None:
     """Expose the recorded services on a new load balancer, and what features have.
 
     If one fails, the services before it stay exposed.

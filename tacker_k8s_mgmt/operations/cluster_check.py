@@ -11,12 +11,12 @@ from typing import TypeVar
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import Node, NodeObject, Role, name_nodes
 from tacker_k8s_mgmt.operations.feature import Feature
 from tacker_k8s_mgmt.operations.records import ClusterRecords, nodes_in
-from tacker_k8s_mgmt.remote.readonly_site import SeenSite
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.remote.readonly_site import ReadOnlySite
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.status import rows as report
 from tacker_k8s_mgmt.status import settings_report
 from tacker_k8s_mgmt.status.facts import Answers, HealCommands, Report, Source
@@ -28,17 +28,17 @@ from tacker_k8s_mgmt.topology.node_settings import Settings
 
 Answer = TypeVar("Answer")
 Listing = tuple[tuple[Node, ...], frozenset[str] | None]
-Objects = tuple[tuple[NodeObject, ...], Mapping[str, NodeMarks]]
+Objects = tuple[tuple[NodeObject, ...], Mapping[str, NodeMetadata]]
 
 
-class Survey:
+class ClusterInspection:
     """The comparison of one VNF instance's cluster."""
 
     def __init__(
         self,
-        params: InstallParams,
+        params: ClusterRequest,
         vnf_id: str,
-        view: SeenSite,
+        view: ReadOnlySite,
         settings: Settings | None = None,
         heals: HealCommands | None = None,
         features: Sequence[Feature] = (),
@@ -56,12 +56,12 @@ class Survey:
         self._planes: tuple[Node, ...] | None = None
 
     @property
-    def params(self) -> InstallParams:
+    def params(self) -> ClusterRequest:
         """The stored parameters."""
         return self._params
 
     @property
-    def view(self) -> SeenSite:
+    def view(self) -> ReadOnlySite:
         """The site, read-only."""
         return self._view
 

@@ -22,9 +22,9 @@ from tacker_k8s_mgmt.operations.records import (
     MTU_FILE,
     SERVICES_FILE,
     Healing,
-    rebuilt,
+    read_or_none,
 )
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
+from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects, OperationContext
 from tacker_k8s_mgmt.remote.vms import MACHINES_FILE
 from tacker_k8s_mgmt.request import fields
 from tacker_k8s_mgmt.topology import membership
@@ -37,15 +37,15 @@ def records(state: ClusterState, nodes: Sequence[Node], seen: NodeObjects) -> No
     """Rebuild everything but the inventory.
 
     :param nodes: of the inventory.
-    :raises SpoiledFile: a file's content cannot be had from elsewhere.
+    :raises DamagedFile: a file's content cannot be had from elsewhere.
     """
     machines(state, nodes)
     how = "It is rebuilt from the inventory and the cluster."
-    if rebuilt(state.records.joined, how) is None:
+    if read_or_none(state.records.joined, how) is None:
         state.write_json(JOINED_FILE, sorted(state.members))
     if state.params.cluster.network.mtu == fields.NODES:
         how = "It is rebuilt from the interfaces of the nodes that are Ready."
-        if rebuilt(state.records.nic_mtus, how) is None:
+        if read_or_none(state.records.nic_mtus, how) is None:
             ready = [n for n in nodes if n.name in seen and seen[n.name].ready]
             write_nic_mtu(state, ready)
     _upgrade(state, seen)
@@ -55,16 +55,16 @@ def records(state: ClusterState, nodes: Sequence[Node], seen: NodeObjects) -> No
 def inventory(state: ClusterState) -> None:
     """Restore an inventory that is lost or spoiled from its copy.
 
-    :raises SpoiledFile: it is spoiled, and there is no copy.
+    :raises DamagedFile: it is spoiled, and there is no copy.
     """
     how = f"It is restored from {KEPT_INVENTORY}."
-    if rebuilt(state.records.inventory, how) is None:
+    if read_or_none(state.records.inventory, how) is None:
         text = state.records.last_inventory()
         if text is not None and state.site.workdir.write(FILE_NAME, text):
             LOG.warning("%s was restored", FILE_NAME)
 
 
-def forget_former(state: ClusterState) -> None:
+def clear_previous_cluster(state: ClusterState) -> None:
     """Empty what a former cluster has left, whose directory could not be removed.
 
     Its upgrades are among it: the new cluster gets the version of its own request.
@@ -72,11 +72,11 @@ def forget_former(state: ClusterState) -> None:
     for name, text in (
         (SERVICES_FILE, "[]\n"),
         (heal_record.FILE_NAME, Healing().text()),
-        (upgrade_plan.FILE_NAME, upgrade_plan.Record().text()),
+        (upgrade_plan.FILE_NAME, upgrade_plan.ClusterVersion().text()),
     ):
         try:
             is_there = state.site.workdir.read(name) is not None
-        except errors.SpoiledFile:
+        except errors.DamagedFile:
             is_there = True
         if is_there and state.site.workdir.write(name, text):
             LOG.warning("%s of a former cluster was emptied", name)
@@ -85,7 +85,7 @@ def forget_former(state: ClusterState) -> None:
 def machines(state: ClusterState, nodes: Sequence[Node]) -> None:
     """Rebuild the record of seen VMs from the nodes whose host key is known."""
     how = "It is rebuilt from the inventory and the host keys."
-    if rebuilt(state.records.machines, how) is None:
+    if read_or_none(state.records.machines, how) is None:
         known = {
             node.server_id: node.ssh_address
             for node in nodes
@@ -104,14 +104,14 @@ def _upgrade(state: ClusterState, seen: NodeObjects) -> None:
     """Record the version of kubelets and API server, if they have the same."""
     try:
         state.records.upgrade()
-    except errors.SpoiledFile as error:
+    except errors.DamagedFile as error:
         kubelets = {node.kubelet_version for node in seen.values()}
         versions = {state.cluster().version()} | kubelets
         if len(versions) != 1:
             raise
         (version,) = versions
         LOG.warning("%s It is rebuilt: all have %s.", error.what, version)
-        text = upgrade_plan.Record(version=version.removeprefix("v")).text()
+        text = upgrade_plan.ClusterVersion(version=version.removeprefix("v")).text()
         state.site.workdir.write(upgrade_plan.FILE_NAME, text)
 
 
@@ -128,11 +128,11 @@ def ask_balancer(read: Callable[[], object], rebuild: Callable[[], object]) -> N
     """Have a damaged record rebuilt by what the load balancer reports.
 
     :param read: reads it.
-    :raises SpoiledFile: it is, and the load balancer does not report.
+    :raises DamagedFile: it is, and the load balancer does not report.
     """
     try:
         read()
-    except errors.SpoiledFile as error:
+    except errors.DamagedFile as error:
         try:
             rebuild()
         except errors.K8sMgmtError as reason:
@@ -174,7 +174,9 @@ def compare(
     state.healing = state.records.healing()
     out = (state.healing.plane,) if state.healing.plane else ()
     previous = state.previous()
-    recorded = rebuilt(state.records.joined, "It is rebuilt from the cluster's nodes.")
+    recorded = read_or_none(
+        state.records.joined, "It is rebuilt from the cluster's nodes."
+    )
     there = state.machines.places.keys()
     # A server that did not join has no etcd and no API server.
     hosts = there if recorded is None else there & set(recorded)
@@ -191,7 +193,7 @@ def compare(
         login.result()
     meanwhile()
     seen = state.seen()
-    state.members = membership.whole_members(recorded, previous, seen)
+    state.members = membership.full_members(recorded, previous, seen)
     records(state, previous, seen)
     members = membership.compare(
         state.machines, previous, state.members, frozenset(seen), out
@@ -241,7 +243,7 @@ def refuse_rebuilt(
         )
 
 
-def see_none_rebuilt(deps: Dependencies) -> None:
+def see_none_rebuilt(deps: OperationContext) -> None:
     """Check that an update of the stack, which heals nothing, builds no node again.
 
     :raises UnsupportedOperation: it would.

@@ -32,8 +32,8 @@ from tacker_k8s_mgmt.operations import (
     registration,
 )
 from tacker_k8s_mgmt.operations.compare import see_none_rebuilt, settle
-from tacker_k8s_mgmt.operations.records import rebuilt
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.records import read_or_none
+from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.topology import connection_points, membership
 from tacker_k8s_mgmt.topology.connection_points import Attachment
@@ -54,7 +54,7 @@ class ConnectivityEnd:
     """
 
     def __init__(
-        self, deps: Dependencies, *, points: Sequence[Attachment] = ()
+        self, deps: OperationContext, *, points: Sequence[Attachment] = ()
     ) -> None:
         self._state = ClusterState(deps)
         self._points = points
@@ -78,7 +78,7 @@ class ConnectivityEnd:
             Step("compare Heat and inventory", self._find),
             Step(
                 "take the SSH host keys along",
-                lambda: playbook_inputs.carry_host_keys(state),
+                lambda: playbook_inputs.move_host_keys(state),
             ),
             Step("wait until the VMs answer at their addresses", self._reach),
             Step(
@@ -188,7 +188,9 @@ class ConnectivityEnd:
             [vm for vm in state.machines.control_planes if vm.server_id in listed],
         )
         seen = state.seen()
-        expected = [n for n in self._moved if not readiness.not_ready(seen.get(n.name))]
+        expected = [
+            n for n in self._moved if not readiness.readiness_problem(seen.get(n.name))
+        ]
         # The control planes were reached just now.
         workers = of_role(state.nodes, Role.WORKER)
         doubtful = [node for node in workers if node not in expected]
@@ -214,13 +216,15 @@ class ConnectivityEnd:
         state = self._state
         balancing.install(state, self._members())
         if self._new_balancer is not None:
-            balancing.expose_again(state)
+            balancing.restore_services(state)
             playbook_inputs.wait_reachable(state, [self._new_balancer])
 
     def _members(self) -> Sequence[Node]:
         """The nodes that are full members of the cluster."""
         state = self._state
-        joined = rebuilt(state.records.joined, "All of its nodes count as members.")
+        joined = read_or_none(
+            state.records.joined, "All of its nodes count as members."
+        )
         return [
             node
             for node in state.nodes
@@ -256,7 +260,7 @@ class ConnectivityEnd:
             missing = self._uncertified()
             return "; ".join(f"{name}: {', '.join(missing[name])}" for name in missing)
 
-        readiness.wait_until_well(
+        readiness.wait_until_healthy(
             self._state.deps,
             problem,
             "the API servers' certificates lack these addresses: {left}.",
@@ -307,7 +311,7 @@ _UNCHANGED = "Nothing was changed."
 
 
 def connectivity_start(
-    deps: Dependencies, points: Sequence[Attachment]
+    deps: OperationContext, points: Sequence[Attachment]
 ) -> tuple[Step, ...]:
     """The steps of ``change_external_connectivity_start``, in the order of work.
 
@@ -321,7 +325,7 @@ def connectivity_start(
     )
 
 
-def _check(deps: Dependencies, points: Sequence[Attachment]) -> None:
+def _check(deps: OperationContext, points: Sequence[Attachment]) -> None:
     wrong = [f"{address} ({p.name})" for p in points for address in p.wrong_addresses]
     if wrong:
         raise errors.UnsupportedOperation(

@@ -269,7 +269,7 @@ class ControlPlaneJoin:
             return
         seen = readiness.wait_ready(state, [plane])
         readiness.verify_identity(state.site, seen, [plane])
-        readiness.wait_until_well(
+        readiness.wait_until_healthy(
             state.deps,
             lambda: self._problem(plane),
             f"{plane.name} has not joined completely: {{left}}.",
@@ -316,9 +316,9 @@ class ControlPlaneJoin:
         if plane is None:
             return
         if balancing.exists(state):
-            balancing.balance(state, state.nodes)
+            balancing.set_control_planes(state, state.nodes)
         if balancing.exists(state) and not state.in_maintenance(plane):
-            readiness.wait_until_well(
+            readiness.wait_until_healthy(
                 state.deps,
                 lambda: _not_up(plane, balancing.status(state).control_planes),
                 "the load balancer does not find the control plane well: {left}.",

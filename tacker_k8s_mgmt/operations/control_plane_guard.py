@@ -9,7 +9,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import quorum
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember
-from tacker_k8s_mgmt.operations.readiness import not_ready
+from tacker_k8s_mgmt.operations.readiness import readiness_problem
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.topology.membership import Membership
@@ -137,7 +137,7 @@ class ControlPlaneGuard:
             member=plane.etcd_member_name,
             address=plane.address,
             api_problem=problem,
-            node_problem="" if node and node.ready else not_ready(node),
+            node_problem="" if node and node.ready else readiness_problem(node),
         )
 
 

@@ -14,11 +14,11 @@ from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.status.facts import Row
 
 if TYPE_CHECKING:
-    from tacker_k8s_mgmt.operations.cluster_check import Survey
+    from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
     from tacker_k8s_mgmt.operations.state import (
         ClusterState,
-        Dependencies,
         NodeObjects,
+        OperationContext,
     )
 
 
@@ -56,7 +56,7 @@ class Work:
     def restore_records(self) -> None:
         """Rebuild damaged records of the feature, at the beginning of an operation.
 
-        :raises SpoiledFile: the content of one cannot be had from elsewhere.
+        :raises DamagedFile: the content of one cannot be had from elsewhere.
         """
 
     def balancer_leaves(self) -> None:
@@ -125,11 +125,11 @@ class Feature:
         """Whether an entry of the VNF instance's metadata is for this feature."""
         return False
 
-    def precondition_problems(self, deps: "Dependencies") -> Iterable[str]:
+    def precondition_problems(self, deps: "OperationContext") -> Iterable[str]:
         """What is wrong before a cluster is made, as sentences."""
         return ()
 
-    def report(self, survey: "Survey") -> Sequence[Row]:
+    def report(self, survey: "ClusterInspection") -> Sequence[Row]:
         """Its rows of ``cluster check``; reads what they need through the survey."""
         return ()
 

@@ -26,8 +26,8 @@ from tacker_k8s_mgmt.operations.control_plane import ControlPlaneJoin, ControlPl
 from tacker_k8s_mgmt.operations.control_plane_guard import ControlPlaneGuard
 from tacker_k8s_mgmt.operations.join import Join
 from tacker_k8s_mgmt.operations.leave import Leave
-from tacker_k8s_mgmt.operations.readiness import not_ready
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.readiness import readiness_problem
+from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.topology.membership import Membership
 
@@ -40,7 +40,7 @@ class HealStart:
     :param servers: ids of the VNFCs by those of the servers to rebuild; read late.
     """
 
-    def __init__(self, deps: Dependencies, *, servers: Mapping[str, str]) -> None:
+    def __init__(self, deps: OperationContext, *, servers: Mapping[str, str]) -> None:
         self._state = ClusterState(deps)
         self._servers = servers
         self._guard = ControlPlaneGuard(self._state, servers)
@@ -107,7 +107,9 @@ class HealStart:
         names = {node.name for node in leaving}
         if not leave.balancer_is_gone:
             # Without a load balancer no node would be Ready.
-            self._not_ready = sorted({n for n in seen if not_ready(seen[n])} - names)
+            self._not_ready = sorted(
+                {n for n in seen if readiness_problem(seen[n])} - names
+            )
         leave.sort(leaving, members, seen)
 
     def _is_rebuilt(self, server_id: str) -> bool:
@@ -135,7 +137,7 @@ class HealStart:
         try:
             seen = balancing.status(self._state)
             # An earlier try of this heal may have recorded them, and not completed it.
-            self._leave.balancer_is_gone = not balancing.is_whole(self._state, seen)
+            self._leave.balancer_is_gone = not balancing.is_complete(self._state, seen)
             for work in self._state.works:
                 work.balancer_leaves()
         except errors.K8sMgmtError as error:
@@ -196,7 +198,7 @@ class HealEnd:
     :param servers: ids of the VNFCs by those of the rebuilt servers; read late.
     """
 
-    def __init__(self, deps: Dependencies, *, servers: Mapping[str, str]) -> None:
+    def __init__(self, deps: OperationContext, *, servers: Mapping[str, str]) -> None:
         self._state = ClusterState(deps)
         self._servers = servers
         self._join = Join(self._state)
@@ -324,7 +326,7 @@ class HealEnd:
         playbook_inputs.wait_reachable(state, [machine])
         joining = self._join.newcomers
         balancing.install(state, [n for n in state.nodes if n not in joining])
-        balancing.expose_again(state)
+        balancing.restore_services(state)
         balancing.verify(state)
         playbook_inputs.write_healing(state, replace(state.healing, balancer=""))
 
@@ -350,7 +352,7 @@ def _rebuilt_balancer(
 def _incomplete_balancer(state: ClusterState) -> Machine | None:
     """The load balancer's VM, if the heal that rebuilt it has not completed it."""
     machine = state.machines.load_balancer
-    return machine if machine and not balancing.is_completed(state) else None
+    return machine if machine and not balancing.heal_is_finished(state) else None
 
 
 def _refuse_unlisted(state: ClusterState, members: Membership) -> None:

@@ -33,9 +33,9 @@ from tacker_k8s_mgmt.operations.records import (
     WHOLE_FILE,
     WholeHeal,
     nodes_in,
-    rebuilt,
+    read_or_none,
 )
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.operations.terminate import remove_own, terminate_start
 from tacker_k8s_mgmt.request import fields
@@ -44,7 +44,7 @@ from tacker_k8s_mgmt.request import fields
 class Instantiate:
     """The steps of ``instantiate_end``."""
 
-    def __init__(self, deps: Dependencies) -> None:
+    def __init__(self, deps: OperationContext) -> None:
         self._state = ClusterState(deps)
         #: Names of the files that stay when those of a former cluster are removed.
         self._kept_files: tuple[str, ...] = ()
@@ -127,14 +127,14 @@ class Instantiate:
         compare.inventory(state)
         if previous := state.previous():
             compare.machines(state, previous)
-        compare.forget_former(state)
+        compare.clear_previous_cluster(state)
         # A rebuilt VM has another host key and other facts.
         playbook_inputs.forget_new(state, state.vms(), state.nodes)
 
     def _install_balancer(self) -> None:
         """Install it; a whole heal has kept the record of the exposed CNFs."""
         balancing.install(self._state, self._state.nodes)
-        balancing.expose_again(self._state)
+        balancing.restore_services(self._state)
 
     def _reach_all(self) -> None:
         state = self._state
@@ -164,7 +164,7 @@ class WholeHealStart:
 
     def __init__(
         self,
-        deps: Dependencies,
+        deps: OperationContext,
         *,
         listed: Collection[str],
         kept: Callable[[], Collection[str]] = frozenset,
@@ -204,7 +204,7 @@ class WholeHealStart:
 class WholeHealEnd(Instantiate):
     """The steps of ``heal_end`` for a whole VNF."""
 
-    def __init__(self, deps: Dependencies) -> None:
+    def __init__(self, deps: OperationContext) -> None:
         super().__init__(deps)
         kept = (name for feature in deps.features for name in feature.kept_files)
         self._kept_files = (WHOLE_FILE, *kept)
@@ -262,14 +262,14 @@ class WholeHealEnd(Instantiate):
 
 def _recorded(state: ClusterState) -> WholeHeal | None:
     how = "The servers of the former cluster are those of the other records."
-    return rebuilt(state.records.whole_heal, how)
+    return read_or_none(state.records.whole_heal, how)
 
 
 def _addresses(state: ClusterState) -> Collection[str]:
     """The addresses in the cluster that its VMs have, as far as they are recorded."""
     how = "The addresses of the nodes are not known."
-    nodes = nodes_in(rebuilt(state.records.last_inventory, how))
-    balancer = rebuilt(state.records.api_address, how)
+    nodes = nodes_in(read_or_none(state.records.last_inventory, how))
+    balancer = read_or_none(state.records.api_address, how)
     return {*(node.address for node in nodes), *([balancer] if balancer else [])}
 
 
@@ -280,6 +280,6 @@ def _write(state: ClusterState, heal: WholeHeal) -> None:
 def _named(state: ClusterState, servers: Collection[str]) -> str:
     """Servers with the names of their nodes, as far as these are known."""
     how = "The names of the nodes are not known."
-    nodes = nodes_in(rebuilt(state.records.last_inventory, how))
+    nodes = nodes_in(read_or_none(state.records.last_inventory, how))
     names = {node.server_id: f"{node.name} (server {node.server_id})" for node in nodes}
     return ", ".join(sorted(names.get(one, f"server {one}") for one in servers))

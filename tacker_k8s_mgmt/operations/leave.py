@@ -136,7 +136,7 @@ class Leave:
             self._note("without their routes")
             balancing.remove(state, self.nodes)
         if self.plane is not None:
-            balancing.balance(state, self.staying)
+            balancing.set_control_planes(state, self.staying)
 
     def cordon(self) -> None:
         """Cordon those that answer."""
@@ -175,7 +175,7 @@ class Leave:
             self._state.cluster().uncordon(self._cordoned)
             balancing.add(self._state, self.alive)
             if self.plane is not None:
-                balancing.balance(self._state, (*self.staying, *self.alive))
+                balancing.set_control_planes(self._state, (*self.staying, *self.alive))
         except errors.K8sMgmtError as error:
             self._left = (
                 f"The nodes {names_of(self.alive)} are still cordoned or without "

@@ -11,7 +11,7 @@ from dataclasses import replace
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.operations.compare import compare
 from tacker_k8s_mgmt.operations.feature import Feature
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 
 _CHECK = "check what the metadata want"
@@ -45,7 +45,7 @@ class Modify:
 
     def __init__(
         self,
-        deps: Dependencies,
+        deps: OperationContext,
         patch: Iterable[str],
         *,
         checked: bool = True,

@@ -17,11 +17,11 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import node_marks, placement
 from tacker_k8s_mgmt.model import node_settings as entries
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.operations import balancing, node_settings
 from tacker_k8s_mgmt.operations.feature import Feature, Work
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
+from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 
 LOG = logging.getLogger(__name__)
@@ -34,21 +34,21 @@ class NodeSettings(Feature):
         """Whether an entry of the VNF instance's metadata is for this feature."""
         return entries.is_entry(entry)
 
-    def precondition_problems(self, deps: Dependencies) -> Iterable[str]:
+    def precondition_problems(self, deps: OperationContext) -> Iterable[str]:
         """What is wrong with the settings."""
         return deps.settings.problems
 
     def work(self, state: ClusterState) -> Work:
         """Its work in one operation."""
-        return NodeChanges(state)
+        return NodeSettingsWork(state)
 
 
-class NodeChanges(Work):
+class NodeSettingsWork(Work):
     """New nodes get their settings; a modification changes those of nodes."""
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
-        self._marks: Mapping[Node, NodeMarks] = {}
+        self._marks: Mapping[Node, NodeMetadata] = {}
         self._out: tuple[Node, ...] = ()
         self._entering: tuple[Node, ...] = ()
         self._to_route: tuple[Node, ...] = ()
@@ -183,7 +183,7 @@ class NodeChanges(Work):
     def _balance(self, nodes: Sequence[Node]) -> None:
         """Set the control planes of the load balancer, if some of these nodes are."""
         if of_role(nodes, Role.CONTROL_PLANE):
-            balancing.balance(self._state, self._state.nodes)
+            balancing.set_control_planes(self._state, self._state.nodes)
 
     def _cordon(self) -> None:
         self._cordoned = self._state.cluster().cordon(self._entering_names())

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import node_marks, node_settings
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.operations.state import ClusterState
@@ -64,8 +64,8 @@ def without_maintenance(settings: NodeSettings) -> NodeSettings:
 
 
 def named(
-    nodes: Collection[Node], marks: Collection[NodeMarks]
-) -> dict[Node, NodeMarks]:
+    nodes: Collection[Node], marks: Collection[NodeMetadata]
+) -> dict[Node, NodeMetadata]:
     """What the Node object of each of these nodes has, where there is one."""
     objects = {one.name: one for one in marks}
     return {node: objects[node.name] for node in nodes if node.name in objects}

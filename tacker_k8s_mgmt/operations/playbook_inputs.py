@@ -17,11 +17,11 @@ from tacker_k8s_mgmt.operations.records import (
     MOVING_FILE,
     VARIABLES_FILE,
     Healing,
-    rebuilt,
+    read_or_none,
 )
 from tacker_k8s_mgmt.operations.state import ClusterState
 from tacker_k8s_mgmt.remote.vms import MACHINES_FILE
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 
 def forget_new(
@@ -44,7 +44,7 @@ def wait_reachable(state: ClusterState, machines: Sequence[Machine]) -> None:
     state.write_json(MACHINES_FILE, known)
 
 
-def carry_host_keys(state: ClusterState) -> None:
+def move_host_keys(state: ClusterState) -> None:
     """Record the host keys of moved servers for their new addresses.
 
     The keys are first recorded by server: two servers may have exchanged their
@@ -59,7 +59,7 @@ def carry_host_keys(state: ClusterState) -> None:
     }
     if not moved:
         return
-    moving = rebuilt(state.records.moving, "It is written anew.") or {}
+    moving = read_or_none(state.records.moving, "It is written anew.") or {}
     keys = {
         server: moving.get(server) or state.site.host_keys(known[server])
         for server in moved
@@ -83,7 +83,7 @@ def write_inputs(
     state: ClusterState,
     nodes: tuple[Node, ...],
     *,
-    params: InstallParams | None = None,
+    params: ClusterRequest | None = None,
     renewed: Collection[str] = (),
     without_etcd: Collection[str] = (),
 ) -> None:
@@ -169,7 +169,8 @@ def run(state: ClusterState, request: PlaybookRequest, nodes: int) -> None:
     :raises PlaybookError: it failed or exceeded its time limit.
     :raises RemoteError: naming the nodes that could not be prepared.
     """
-    state.site.trust_registries(runs.configured(request, state.nodes))
+    configured = runs.configured(request, state.nodes)
+    state.site.trust_registries(configured, state.members)
     state.site.playbooks.run(request, nodes, state.deps.on_progress)
 
 

@@ -15,13 +15,13 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import HINT, NOTED, REFUSED, Node, listed
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.site import Site
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 
-def step(deps: Dependencies, others: Callable[[], Iterable[str]] = tuple) -> Step:
+def step(deps: OperationContext, others: Callable[[], Iterable[str]] = tuple) -> Step:
     """The checks as the step of an operation.
 
     :param others: findings of other checks.
@@ -30,7 +30,7 @@ def step(deps: Dependencies, others: Callable[[], Iterable[str]] = tuple) -> Ste
     return Step(title, lambda: check(deps, *others()))
 
 
-def check(deps: Dependencies, *others: str) -> None:
+def check(deps: OperationContext, *others: str) -> None:
     """Check everything that an instantiation needs.
 
     :param others: findings of other checks.
@@ -44,12 +44,12 @@ def check(deps: Dependencies, *others: str) -> None:
     check_server(deps.site, *findings, *names_taken(deps))
 
 
-def names_taken(deps: Dependencies) -> Iterator[str]:
+def names_taken(deps: OperationContext) -> Iterator[str]:
     """A problem if the cluster's VIM cannot have its name."""
     return name_taken(deps, vim_name(deps.params, deps.vnf_id))
 
 
-def name_taken(deps: Dependencies, name: str, tenant: str = "") -> Iterator[str]:
+def name_taken(deps: OperationContext, name: str, tenant: str = "") -> Iterator[str]:
     """A problem if a VIM cannot have this name.
 
     :param tenant: whose VIM it is to be; "" for the cluster's own.
@@ -73,7 +73,7 @@ def check_server(site: Site, *findings: str) -> None:
         raise errors.PreflightError(findings)
 
 
-def vim_name(params: InstallParams, vnf_id: str) -> str:
+def vim_name(params: ClusterRequest, vnf_id: str) -> str:
     """The name of the cluster's VIM: the request's, or one made of the VNF's id."""
     return params.vim_name or f"kubernetes_vim_{vnf_id}"
 

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import MachineIdentity, Node, NodeObject, unfinished
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
+from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects, OperationContext
 from tacker_k8s_mgmt.remote.site import Site
 
 _FIRST_PAUSE = 0.2  # seconds; each later one doubles it, up to the poll interval
 _TRANSIENT = (errors.ConnectError, errors.CommandTimeout, errors.CommandFailed)
 
 
-def not_ready(node: NodeObject | None) -> str:
+def readiness_problem(node: NodeObject | None) -> str:
     """Why a node is not in service: not Ready, or not finished; "" if it is."""
     if node is None:
         return "not in the cluster"
@@ -32,10 +32,10 @@ def wait_ready(state: ClusterState, nodes: Sequence[Node]) -> NodeObjects:
     def problem() -> str:
         nonlocal seen
         seen = state.seen()
-        reasons = ((n.name, not_ready(seen.get(n.name))) for n in nodes)
+        reasons = ((n.name, readiness_problem(seen.get(n.name))) for n in nodes)
         return "; ".join(f"{name}: {reason}" for name, reason in reasons if reason)
 
-    wait_until_well(
+    wait_until_healthy(
         state.deps,
         problem,
         "these nodes are not Ready: {left}.",
@@ -45,8 +45,8 @@ def wait_ready(state: ClusterState, nodes: Sequence[Node]) -> NodeObjects:
     return seen
 
 
-def wait_until_well(
-    deps: Dependencies, problem: Callable[[], str], detail: str, hint: str
+def wait_until_healthy(
+    deps: OperationContext, problem: Callable[[], str], detail: str, hint: str
 ) -> None:
     """Call *problem* until it returns "".
 

@@ -27,7 +27,7 @@ from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.operations import upgrade_plan
-from tacker_k8s_mgmt.remote.ansible.cluster_directory import WorkDir
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import ClusterDirectory
 from tacker_k8s_mgmt.remote.vms import MACHINES_FILE
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 
@@ -165,13 +165,13 @@ Content = TypeVar("Content")
 
 class _Holder(Protocol):
     @property
-    def workdir(self) -> WorkDir: ...
+    def workdir(self) -> ClusterDirectory: ...
 
 
 class ClusterRecords:
     """The files of one cluster's directory.
 
-    All methods raise :class:`SpoiledFile` for a file that cannot be understood.
+    All methods raise :class:`DamagedFile` for a file that cannot be understood.
 
     :param holder: has the directory; read anew each time, because sessions may break.
     :param host: the Ansible server, for error texts.
@@ -188,11 +188,11 @@ class ClusterRecords:
     def last_inventory(self) -> str | None:
         """The inventory or, where it is lost or spoiled, its copy; None without both.
 
-        :raises SpoiledFile: it is spoiled, and there is no copy.
+        :raises DamagedFile: it is spoiled, and there is no copy.
         """
         try:
             text = self.inventory()
-        except errors.SpoiledFile:
+        except errors.DamagedFile:
             if (copy := self._copied_inventory()) is None:
                 raise
             return copy
@@ -201,7 +201,7 @@ class ClusterRecords:
     def _copied_inventory(self) -> str | None:
         try:
             return self._read(KEPT_INVENTORY, _checked_inventory)
-        except errors.SpoiledFile as error:
+        except errors.DamagedFile as error:
             LOG.warning("The copy of the inventory cannot be used: %s", error)
             return None
 
@@ -232,15 +232,15 @@ class ClusterRecords:
     def servers(self) -> frozenset[str]:
         """Ids of all servers in the records, as far as these can be read."""
         how = "The servers in it are not known."
-        nodes = nodes_in(rebuilt(self.last_inventory, how))
-        machines = rebuilt(self.machines, how) or {}
-        joined = rebuilt(self.joined, how) or ()
+        nodes = nodes_in(read_or_none(self.last_inventory, how))
+        machines = read_or_none(self.machines, how) or {}
+        joined = read_or_none(self.joined, how) or ()
         return frozenset((*(node.server_id for node in nodes), *machines, *joined))
 
-    def upgrade(self) -> upgrade_plan.Record:
+    def upgrade(self) -> upgrade_plan.ClusterVersion:
         """The cluster's version and the upgrade that is under way."""
         recorded = self._read(upgrade_plan.FILE_NAME, upgrade_plan.recorded)
-        return recorded or upgrade_plan.Record()
+        return recorded or upgrade_plan.ClusterVersion()
 
     def services(self) -> tuple[ExposedService, ...]:
         """The services that the load balancer exposed at its last status report."""
@@ -265,10 +265,10 @@ class ClusterRecords:
 
         A spoiled file counts as none: another step rebuilds it, or reports it.
         """
-        api = rebuilt(self.api_address, "The next playbook's run has it written.")
+        api = read_or_none(self.api_address, "The next playbook's run has it written.")
         if not api:
             return None
-        logins = rebuilt(self.addresses, "An operation rebuilds it.") or {}
+        logins = read_or_none(self.addresses, "An operation rebuilds it.") or {}
         vm = machines.load_balancer or machines.incomplete_balancer()
         server_id = vm.server_id if vm else ""
         if not server_id:
@@ -281,8 +281,8 @@ class ClusterRecords:
         hint = _HINTS.get(name, _DELETE)
         try:
             text = self._holder.workdir.read(name)
-        except errors.SpoiledFile as error:
-            raise errors.SpoiledFile(hint=hint, **error.fields) from error
+        except errors.DamagedFile as error:
+            raise errors.DamagedFile(hint=hint, **error.fields) from error
         if text is None:
             return None
         # Not chained: the parser's error may quote the text.
@@ -293,7 +293,7 @@ class ClusterRecords:
         except _MISREAD:
             reason = "its content cannot be understood"
         path = f"{self._holder.workdir.path}/{name}"
-        raise errors.SpoiledFile(hint=hint, path=path, host=self._host, reason=reason)
+        raise errors.DamagedFile(hint=hint, path=path, host=self._host, reason=reason)
 
 
 def nodes_in(text: str | None) -> tuple[Node, ...]:
@@ -301,11 +301,11 @@ def nodes_in(text: str | None) -> tuple[Node, ...]:
     return inventory.parse(text) if text else ()
 
 
-def rebuilt(read: Callable[[], Content], how: str) -> Content | None:
+def read_or_none(read: Callable[[], Content], how: str) -> Content | None:
     """What *read* returns; None for a spoiled file, logging *how* it is rebuilt."""
     try:
         return read()
-    except errors.SpoiledFile as error:
+    except errors.DamagedFile as error:
         LOG.warning("%s %s", error.what, how)
         return None
 

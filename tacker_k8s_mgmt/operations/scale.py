@@ -20,7 +20,7 @@ from tacker_k8s_mgmt.operations import balancing, playbook_inputs
 from tacker_k8s_mgmt.operations.compare import compare
 from tacker_k8s_mgmt.operations.join import Join
 from tacker_k8s_mgmt.operations.leave import Leave, delete_nodes
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.topology import membership
 from tacker_k8s_mgmt.topology.scaling_groups import Group, Member
@@ -36,7 +36,11 @@ class ScaleOut:
     """
 
     def __init__(
-        self, deps: Dependencies, *, stacks: Collection[str], takes_back: bool = True
+        self,
+        deps: OperationContext,
+        *,
+        stacks: Collection[str],
+        takes_back: bool = True,
     ) -> None:
         self._state = ClusterState(deps)
         self._join = Join(self._state)
@@ -172,7 +176,7 @@ class ScaleOutRollback:
     :param known: ids of the servers that the VNF had before the scale-out.
     """
 
-    def __init__(self, deps: Dependencies, *, known: Collection[str]) -> None:
+    def __init__(self, deps: OperationContext, *, known: Collection[str]) -> None:
         self._state = ClusterState(deps)
         self._known = frozenset(known)
         self._leaving: tuple[Node, ...] = ()
@@ -246,7 +250,11 @@ class ScaleIn:
     """
 
     def __init__(
-        self, deps: Dependencies, *, stacks: Collection[str], size: int | None = None
+        self,
+        deps: OperationContext,
+        *,
+        stacks: Collection[str],
+        size: int | None = None,
     ) -> None:
         self._state = ClusterState(deps)
         self._stacks = stacks

@@ -24,12 +24,12 @@ from tacker_k8s_mgmt.model.playbooks import Progress
 from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.records import ClusterRecords, Healing, nodes_in
 from tacker_k8s_mgmt.operations.step import Step
-from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.request import fields
-from tacker_k8s_mgmt.request.reader import API_PORT, InstallParams
+from tacker_k8s_mgmt.request.reader import API_PORT, ClusterRequest
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
@@ -41,7 +41,7 @@ NodeObjects = Mapping[str, NodeObject]
 
 
 @dataclass(frozen=True)
-class Dependencies:
+class OperationContext:
     """What an operation on one VNF instance's cluster works with.
 
     :param ready_timeout: limit in seconds for nodes to become Ready.
@@ -51,7 +51,7 @@ class Dependencies:
     :param features: in the order of their work.
     """
 
-    params: InstallParams
+    params: ClusterRequest
     vnf_id: str
     site: Site
     clock: Clock
@@ -81,7 +81,7 @@ class ClusterState:
         so whatever the settings want: only a modification takes them out of service.
     """
 
-    deps: Dependencies
+    deps: OperationContext
     machines: Machines = field(default_factory=lambda: Machines((), (), None))
     nodes: tuple[Node, ...] = ()
     returning: tuple[Node, ...] = ()
@@ -103,7 +103,7 @@ class ClusterState:
         return self._works
 
     @property
-    def params(self) -> InstallParams:
+    def params(self) -> ClusterRequest:
         """The parameters of the request."""
         return self.deps.params
 
@@ -215,7 +215,7 @@ class ClusterState:
         """The cluster's Node objects by name."""
         return {node.name: node for node in self.cluster().nodes()}
 
-    def cluster(self) -> KubeControl:
+    def cluster(self) -> ClusterApi:
         """The cluster through the first control plane whose own API server is ready.
 
         Without one, through the first that accepts a login.

@@ -38,7 +38,7 @@ from tacker_k8s_mgmt.operations import (
     upgrade_plan,
 )
 from tacker_k8s_mgmt.operations.compare import compare, see_none_rebuilt
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
+from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.topology.membership import Membership
 
@@ -69,7 +69,7 @@ class UpgradeCheck:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self.aim = (state.params.cluster.kubernetes_version or "").removeprefix("v")
-        self.record = upgrade_plan.Record()
+        self.record = upgrade_plan.ClusterVersion()
         self.pending: frozenset[str] = frozenset()
 
     def left(self) -> str:
@@ -292,7 +292,7 @@ _SHOWN = 10  # nodes of each version in an error; the rest is counted
 class UpgradeStart:
     """The steps of ``change_current_package_start``: checks that change nothing."""
 
-    def __init__(self, deps: Dependencies) -> None:
+    def __init__(self, deps: OperationContext) -> None:
         self._deps = deps
         self._check = UpgradeCheck(ClusterState(deps))
 
@@ -319,7 +319,7 @@ class Upgrade:
     How many there are is known when the pending nodes are.
     """
 
-    def __init__(self, deps: Dependencies) -> None:
+    def __init__(self, deps: OperationContext) -> None:
         self._state = ClusterState(deps)
         self._check = UpgradeCheck(self._state)
         self._steps: list[Step] = []
@@ -477,7 +477,7 @@ class Upgrade:
             return "; ".join(others)
 
         aim = self._check.aim
-        readiness.wait_until_well(
+        readiness.wait_until_healthy(
             self._state.deps,
             problem,
             f"these nodes have not got Kubernetes {aim}, though "
@@ -516,9 +516,9 @@ class Upgrade:
         self._in_hand, self._request = (), None
 
     def _end(self) -> None:
-        self._note(upgrade_plan.Record(version=self._check.aim))
+        self._note(upgrade_plan.ClusterVersion(version=self._check.aim))
 
-    def _note(self, record: upgrade_plan.Record) -> None:
+    def _note(self, record: upgrade_plan.ClusterVersion) -> None:
         self._check.record = record
         self._state.site.workdir.write(upgrade_plan.FILE_NAME, record.text())
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.network_plugins import minor, numbers
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 
-#: The :class:`Record`, in the cluster's directory.
+#: The :class:`ClusterVersion`, in the cluster's directory.
 FILE_NAME = "upgrade.json"
 
 #: The minor releases that a kubelet may be older than the API server have changed with
@@ -37,7 +37,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Record:
+class ClusterVersion:
     """The record of a cluster's upgrades, for retries and later operations.
 
     The nodes do not show all of it: a playbook may fail after their versions have
@@ -67,10 +67,10 @@ class Record:
         return json.dumps(values, indent=2) + "\n"
 
 
-def recorded(text: str | None) -> Record:
+def recorded(text: str | None) -> ClusterVersion:
     """Parse a record file; an empty record without a file."""
     values = untrusted.parse_json(text or "{}")
-    record = Record(
+    record = ClusterVersion(
         version=values.get("version", ""),
         aim=values.get("aim", ""),
         schedulable=tuple(values.get("schedulable", ())),
@@ -79,7 +79,7 @@ def recorded(text: str | None) -> Record:
     return untrusted.checked(record)
 
 
-def applied(record: Record, params: InstallParams) -> InstallParams:
+def applied(record: ClusterVersion, params: ClusterRequest) -> ClusterRequest:
     """The parameters with the Kubernetes version of the last upgrade."""
     if not record.version:
         return params
@@ -96,7 +96,7 @@ def _without_version(variables: Mapping[str, Any]) -> dict[str, Any]:
     return {n: value for n, value in variables.items() if n != "kube_version"}
 
 
-def kept(parameters: Mapping[str, Any], params: InstallParams) -> dict[str, Any]:
+def kept(parameters: Mapping[str, Any], params: ClusterRequest) -> dict[str, Any]:
     """The parameters to store after an upgrade.
 
     Later operations need the version, and the kubespray that can install it.

@@ -12,7 +12,7 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import load_balancer
-from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ScriptCall
 from tacker_k8s_mgmt.remote.ssh.channel import Result
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.text import in_line
@@ -61,7 +61,7 @@ class Balancer:
             reason = f"the script printed no status report ({error})."
             raise self._error("status", reason) from error
 
-    def call(self, call: Call) -> str:
+    def call(self, call: ScriptCall) -> str:
         """Run one verb of the script; returns its standard output."""
         why = load_balancer.unusable(self._script, call.contract, call.feature)
         if why:

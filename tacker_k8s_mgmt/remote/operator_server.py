@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.remote.local_files import FileNotAllowed, Place
 from tacker_k8s_mgmt.request import fields
 from tacker_k8s_mgmt.request.installation import AnsibleServer
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
-from tacker_k8s_mgmt.request.structure import Location, Reading
+from tacker_k8s_mgmt.request.structure import Location, WrittenRequest
 
 # The attribute of a request's `ansible` for each option.
 _PLAIN = {
@@ -111,4 +111,4 @@ def _problems(options: Any, values: Mapping[str, Any]) -> Iterator[str]:
         AnsibleServer.model_validate(values)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
-            yield Reading({}, written=written).sentence(detail, {})
+            yield WrittenRequest({}, written=written).sentence(detail, {})

@@ -18,7 +18,7 @@ from tacker_k8s_mgmt.remote.ssh.known_hosts import (
     RecordedKeys,
 )
 from tacker_k8s_mgmt.remote.ssh.session import Session
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.status.facts import HealCommands
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
@@ -28,7 +28,7 @@ class NoSuchInstance(Exception):
 
 
 @dataclass(frozen=True)
-class Instance:
+class OpenCluster:
     """A VNF instance that is a cluster.
 
     :param operation: its unfinished operation, as text; "" if there is none.
@@ -39,13 +39,13 @@ class Instance:
     vnf_id: str
     name: str
     operation: str
-    params: InstallParams
-    view: "SeenSite"
+    params: ClusterRequest
+    view: "ReadOnlySite"
     settings: Settings
     heals: HealCommands
 
 
-class SeenSite(Site):
+class ReadOnlySite(Site):
     """A read-only site: no host key is learnt, and nothing is written.
 
     Among the bases of a subclass it precedes the site of the API. Two threads may share
@@ -102,7 +102,7 @@ class SeenSite(Site):
             if not isinstance(self._node_keys, RecordedKeys):
                 try:
                     known = super()._keys()
-                except errors.SpoiledFile:
+                except errors.DamagedFile:
                     raise
                 except errors.RemoteError as error:
                     host = self._params.ansible.host

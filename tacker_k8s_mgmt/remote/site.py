@@ -27,25 +27,28 @@ from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node, Role, api_url
 from tacker_k8s_mgmt.model.vim import Vims
 from tacker_k8s_mgmt.remote import node_registries, vms
-from tacker_k8s_mgmt.remote.ansible.cluster_directory import LockedSession, WorkDir
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import (
+    ClusterDirectory,
+    LockedSession,
+)
 from tacker_k8s_mgmt.remote.ansible.playbook_runner import PlaybookRunner, Playbooks
-from tacker_k8s_mgmt.remote.ansible.server import look
+from tacker_k8s_mgmt.remote.ansible.server import check_server
 from tacker_k8s_mgmt.remote.balancer_vm import Balancer
-from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.helm import HelmHost
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.remote.ssh import known_hosts
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, KeyFile
-from tacker_k8s_mgmt.remote.ssh.login import Logins
-from tacker_k8s_mgmt.remote.ssh.routes import Ways
+from tacker_k8s_mgmt.remote.ssh.login import Credentials
+from tacker_k8s_mgmt.remote.ssh.routes import HostConnector
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.remote.vms import VmSessions
 from tacker_k8s_mgmt.request.accounts import Account, PrivateKey
 from tacker_k8s_mgmt.request.cluster_options import certificate_problems, hosts_entries
-from tacker_k8s_mgmt.request.reader import API_PORT, InstallParams
+from tacker_k8s_mgmt.request.reader import API_PORT, ClusterRequest
 from tacker_k8s_mgmt.topology import base_hot, connection_points, heat_stack
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
@@ -58,7 +61,7 @@ _LARGEST = 20 * 1024 * 1024  # bytes of an application's files
 class Vnf(abc.ABC):
     """A VNF instance; the APIs of Tacker differ in how they find stack and package."""
 
-    def __init__(self, vnf_id: str, params: InstallParams) -> None:
+    def __init__(self, vnf_id: str, params: ClusterRequest) -> None:
         self._vnf_id = vnf_id
         self._params = params
 
@@ -228,17 +231,17 @@ class Site(Vnf):
         self,
         vnf_id: str,
         project_id: str,
-        params: InstallParams,
+        params: ClusterRequest,
         options: Any,
         state_path: str,
         operation: str,
     ) -> None:
         super().__init__(vnf_id, params)
         self._options = options
-        self._logins = Logins(
+        self._logins = Credentials(
             params, config.project_directory(options.key_directory, project_id)
         )
-        self._ways = Ways(
+        self._ways = HostConnector(
             params,
             self._logins,
             self.key_file(*known_hosts.paths(state_path, project_id, vnf_id)),
@@ -255,7 +258,7 @@ class Site(Vnf):
         self._balancers: dict[str, Balancer] = {}
 
     @property
-    def params(self) -> InstallParams:
+    def params(self) -> ClusterRequest:
         """The parameters of the request."""
         return self._params
 
@@ -279,14 +282,16 @@ class Site(Vnf):
     def server_findings(self) -> Sequence[str]:
         """Return why the Ansible server, or the bastion, is not ready."""
         bastion = self._ways.finding()
-        readiness = look(self._params, self._logins, self._server.get, self._vnf_id)
+        readiness = check_server(
+            self._params, self._logins, self._server.get, self._vnf_id
+        )
         return (*([bastion] if bastion else []), *readiness.findings)
 
     @property
-    def workdir(self) -> WorkDir:
+    def workdir(self) -> ClusterDirectory:
         """The cluster's directory on the Ansible server."""
         directory = self._params.ansible.directory
-        return WorkDir(self._server.get(), directory, self._vnf_id)
+        return ClusterDirectory(self._server.get(), directory, self._vnf_id)
 
     @property
     def playbooks(self) -> Playbooks:
@@ -464,15 +469,18 @@ class Site(Vnf):
         with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
             list(pool.map(restart, nodes))
 
-    def trust_registries(self, nodes: Sequence[Node]) -> None:
+    def trust_registries(self, nodes: Sequence[Node], members: Collection[str]) -> None:
         """Give nodes what they need to pull from the private registries, in parallel.
 
-        Names that an earlier request had for them go, so that all nodes are asked.
+        Names that an earlier request had for them go from those that may have any.
 
+        :param members: server ids of the nodes that have been prepared before.
         :raises RemoteError: naming the nodes that could not be prepared.
         """
         entries = hosts_entries(self._params.private_registries)
         certificates = self.registry_certificates()
+        if not entries and not certificates:
+            nodes = [node for node in nodes if node.server_id in members]
         if not nodes:
             return
         self._keys()
@@ -527,7 +535,7 @@ class Site(Vnf):
     def _keys(self) -> HostKeys:
         """Return the host keys that the cluster's directory records.
 
-        :raises SpoiledFile: the file is not valid, or lacks keys.
+        :raises DamagedFile: the file is not valid, or lacks keys.
         """
         if self._node_keys is None:
             host = self._params.ansible.host
@@ -536,9 +544,9 @@ class Site(Vnf):
 
     # The cluster
 
-    def cluster(self, control_plane: Node) -> KubeControl:
+    def cluster(self, control_plane: Node) -> ClusterApi:
         """Return the cluster, through a control-plane node."""
-        return KubeControl(*self.api_access(control_plane))
+        return ClusterApi(*self.api_access(control_plane))
 
     def api_access(self, control_plane: Node) -> tuple[Session, str, float]:
         """Return what kubectl on a control-plane node needs."""

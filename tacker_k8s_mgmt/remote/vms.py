@@ -21,15 +21,15 @@ from pydantic import TypeAdapter
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node
-from tacker_k8s_mgmt.remote.ansible.cluster_directory import WorkDir
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import ClusterDirectory
 from tacker_k8s_mgmt.remote.ssh import known_hosts, login
 from tacker_k8s_mgmt.remote.ssh.channel import last_lines
 from tacker_k8s_mgmt.remote.ssh.known_hosts import KNOWN_HOSTS, HostKeys
-from tacker_k8s_mgmt.remote.ssh.login import Logins
-from tacker_k8s_mgmt.remote.ssh.routes import Ways
+from tacker_k8s_mgmt.remote.ssh.login import Credentials
+from tacker_k8s_mgmt.remote.ssh.routes import HostConnector
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.accounts import Account
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 _PORT = 22
 _LOST = (
@@ -38,29 +38,29 @@ _LOST = (
 )
 
 
-def load(directory: WorkDir, host: str) -> HostKeys:
+def load(directory: ClusterDirectory, host: str) -> HostKeys:
     """Return the recorded keys; none where there is no file.
 
     :param host: the Ansible server.
-    :raises SpoiledFile: the file is not valid, or lacks the key of a VM; the keys exist
+    :raises DamagedFile: the file is not valid, or lacks the key of a VM; the keys exist
         nowhere else.
     """
     path = f"{directory.path}/{KNOWN_HOSTS}"
     before = _machines(directory)
     try:
         text = directory.read(KNOWN_HOSTS)
-    except errors.SpoiledFile as error:
-        raise errors.SpoiledFile(hint=_LOST, **error.fields) from error
+    except errors.DamagedFile as error:
+        raise errors.DamagedFile(hint=_LOST, **error.fields) from error
     keys = HostKeys(text or "", f"{path} on {host}")
     # Where it was emptied, not deleted, nobody has decided to trust new keys.
     if text is not None:
         reason = known_hosts.damage(text) or _lacks(keys, directory, before)
         if reason:
-            raise errors.SpoiledFile(hint=_LOST, path=path, host=host, reason=reason)
+            raise errors.DamagedFile(hint=_LOST, path=path, host=host, reason=reason)
     return keys
 
 
-def save(directory: WorkDir, keys: HostKeys) -> None:
+def save(directory: ClusterDirectory, keys: HostKeys) -> None:
     """Write the keys, where Ansible reads them."""
     recorded = _machines(directory)
     if gone := _without_key(keys, recorded):
@@ -69,7 +69,9 @@ def save(directory: WorkDir, keys: HostKeys) -> None:
     directory.write(KNOWN_HOSTS, keys.text())
 
 
-def _lacks(keys: HostKeys, directory: WorkDir, before: Mapping[str, str]) -> str:
+def _lacks(
+    keys: HostKeys, directory: ClusterDirectory, before: Mapping[str, str]
+) -> str:
     """Return what the file lacks; "" for nothing."""
     if not (missing := _without_key(keys, before)):
         return ""
@@ -89,7 +91,7 @@ def _without_key(keys: HostKeys, machines: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _machines(directory: WorkDir) -> Mapping[str, str]:
+def _machines(directory: ClusterDirectory) -> Mapping[str, str]:
     """Return the addresses of the recorded VMs by server id.
 
     A spoiled record proves nothing: it is rebuilt from the keys.
@@ -97,7 +99,7 @@ def _machines(directory: WorkDir) -> Mapping[str, str]:
     try:
         text = directory.read(MACHINES_FILE)
         return TypeAdapter(dict[str, str]).validate_json(text or "{}")
-    except (errors.SpoiledFile, ValueError):
+    except (errors.DamagedFile, ValueError):
         return {}
 
 
@@ -194,9 +196,9 @@ class VmSessions:
 
     def __init__(
         self,
-        params: InstallParams,
-        logins: Logins,
-        ways: Ways,
+        params: ClusterRequest,
+        logins: Credentials,
+        ways: HostConnector,
         keys: Callable[[], HostKeys],
         timeout: float,
     ) -> None:
@@ -218,7 +220,7 @@ class VmSessions:
         """Open a further session, which the caller closes or passes to :meth:`keep`.
 
         :param limit: seconds; None for the usual timeout.
-        :raises RemoteError: see :func:`.login.connect`, which has the other parameters.
+        :raises RemoteError: see :func:`.login.open_ssh`, which has the others.
         """
         account = self._params.account(machine.role)
         return self.log_in(machine, account, limit, auth_grace, on_refused)
@@ -232,7 +234,7 @@ class VmSessions:
         on_refused: Callable[[str], None] = lambda _: None,
     ) -> Session:
         """As :meth:`open`, with another account than the request's."""
-        return login.connect(
+        return login.open_ssh(
             self._ways.machine(account, machine.ssh_address),
             host_keys=self._keys(),
             redact=self._logins.redact,

@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.request import fields
 from tacker_k8s_mgmt.request.cnf_exposure import ServiceExposure
 from tacker_k8s_mgmt.request.secrets import OPEN
-from tacker_k8s_mgmt.request.structure import Reading, Structure
+from tacker_k8s_mgmt.request.structure import Structure, WrittenRequest
 
 ATTRIBUTE = "applications"
 #: A release of Helm has at most 53 characters, and our labels 63 with a prefix.
@@ -240,7 +240,7 @@ class Application(Structure):
         return (*((self.chart,) if self.chart else ()), *self.manifests)
 
 
-def problems(reading: Reading) -> Iterator[str]:
+def problems(reading: WrittenRequest) -> Iterator[str]:
     """Problems of the applications with each other and with the cluster's options."""
     found, name = _structures(reading.get(ATTRIBUTE)), reading.dotted(ATTRIBUTE)
     names = Counter(_named(one) for one in found)

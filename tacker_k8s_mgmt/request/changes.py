@@ -14,14 +14,14 @@ from tacker_k8s_mgmt.request import structure
 from tacker_k8s_mgmt.request.cluster_options import Cluster
 from tacker_k8s_mgmt.request.cross_checks import LOGINS
 from tacker_k8s_mgmt.request.fields import blank_is_absent
-from tacker_k8s_mgmt.request.installation import InstallParams
-from tacker_k8s_mgmt.request.profile_document import Expansion
+from tacker_k8s_mgmt.request.installation import ClusterRequest
+from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
 from tacker_k8s_mgmt.request.structure import (
     CHANGEABLE,
     Fixed,
     Location,
-    Reading,
     Structure,
+    WrittenRequest,
     later,
     variable_names,
 )
@@ -33,7 +33,9 @@ _ALWAYS_THERE = ("cluster", _VARIABLES)
 _CREDENTIALS = ("password", "private_key", "private_key_passphrase")
 
 
-def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading:
+def merge(
+    stored: WrittenRequest, change: WrittenRequest, *, upgrade: bool = False
+) -> WrittenRequest:
     """The stored request with the changes of a later one.
 
     Structures are merged attribute by attribute; another password or private key
@@ -43,18 +45,18 @@ def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading
     :param upgrade: whether the Kubernetes version may change. It then replaces the
         version among the stored variables.
     """
-    merged = Reading(
+    merged = WrittenRequest(
         values={**stored.values},
         problems=[*stored.problems, *change.problems],
         warnings=list(dict.fromkeys([*stored.warnings, *change.warnings])),
         written={**stored.written, **change.written},
         expansion=_still_holding(stored, change),
     )
-    models = structure.border_names(InstallParams)
-    of_version = variable_names(InstallParams)[_VERSION]
+    models = structure.border_names(ClusterRequest)
+    of_version = variable_names(ClusterRequest)[_VERSION]
     for name, value in change.values.items():
         before = stored.values.get(name, {} if name in _ALWAYS_THERE else None)
-        rule, model = later(InstallParams)[name], models[name]
+        rule, model = later(ClusterRequest)[name], models[name]
         if isinstance(rule, Fixed):
             merged.problems += _refusal(stored, change, (name,), rule.reason)
         elif rule and rule.unless_new and before is None:
@@ -84,7 +86,9 @@ def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading
     return merged
 
 
-def _still_holding(stored: Reading, change: Reading) -> Expansion | None:
+def _still_holding(
+    stored: WrittenRequest, change: WrittenRequest
+) -> ResolvedProfile | None:
     """What came of the profile, without what a later request replaces."""
 
     def is_replaced(place: Location) -> bool:
@@ -103,7 +107,7 @@ def _fixed(model: type[Structure], *, upgrade: bool = False) -> Mapping[str, str
     }
 
 
-def changed_logins(stored: Reading, merged: Reading) -> frozenset[str]:
+def changed_logins(stored: WrittenRequest, merged: WrittenRequest) -> frozenset[str]:
     """The structures whose user name, password or key a merge has changed.
 
     The bastion counts as changed with any of its attributes: the inventory has the
@@ -158,7 +162,7 @@ def _without_old_login(
 
 
 def _refusal(
-    stored: Reading, change: Reading, location: Location, reason: str
+    stored: WrittenRequest, change: WrittenRequest, location: Location, reason: str
 ) -> Iterator[str]:
     new = change.given(*location)
     if new is not None and not _repeats(new, stored.get(*location)):

@@ -47,10 +47,10 @@ from tacker_k8s_mgmt.request.fields import (
     Url,
 )
 from tacker_k8s_mgmt.request.structure import (
-    BUILT_ON,
     CHANGEABLE,
-    Becomes,
+    SET_AT_CREATION,
     Fixed,
+    Sets,
     Structure,
     opened,
 )
@@ -65,24 +65,22 @@ def _base64(text: str) -> str:
 class Oidc(Structure):
     """Users come from an OpenID Connect provider."""
 
-    issuer_url: Annotated[Url, Becomes("kube_oidc_url")]
+    issuer_url: Annotated[Url, Sets("kube_oidc_url")]
     """URL of the provider; https."""
-    client_id: Annotated[Text, Becomes("kube_oidc_client_id")]
+    client_id: Annotated[Text, Sets("kube_oidc_client_id")]
     """Client that tokens are made for."""
-    username_claim: Annotated[OptionalText, Becomes("kube_oidc_username_claim")] = None
+    username_claim: Annotated[OptionalText, Sets("kube_oidc_username_claim")] = None
     """Claim with the user's name. Default: sub."""
-    username_prefix: Annotated[OptionalText, Becomes("kube_oidc_username_prefix")] = (
-        None
-    )
+    username_prefix: Annotated[OptionalText, Sets("kube_oidc_username_prefix")] = None
     """What is put before the user's name, such as oidc:."""
-    groups_claim: Annotated[OptionalText, Becomes("kube_oidc_groups_claim")] = None
+    groups_claim: Annotated[OptionalText, Sets("kube_oidc_groups_claim")] = None
     """Claim with the user's groups."""
-    groups_prefix: Annotated[OptionalText, Becomes("kube_oidc_groups_prefix")] = None
+    groups_prefix: Annotated[OptionalText, Sets("kube_oidc_groups_prefix")] = None
     """What is put before each group, such as oidc:."""
     ca_certificate: Annotated[
         OptionalCertificate,
-        Becomes("kube_oidc_ca_file", value=lambda _: _OIDC_CA_FILE),
-        Becomes("kube_oidc_ca_cert", value=_base64),
+        Sets("kube_oidc_ca_file", value=lambda _: _OIDC_CA_FILE),
+        Sets("kube_oidc_ca_cert", value=_base64),
     ] = None
     """The provider's CA certificate, as PEM text."""
 
@@ -90,20 +88,20 @@ class Oidc(Structure):
 class Webhook(Structure):
     """Tokens are shown to a service, such as k8s-keystone-auth for Keystone's."""
 
-    url: Annotated[Url, Becomes("kube_webhook_token_auth_url")]
+    url: Annotated[Url, Sets("kube_webhook_token_auth_url")]
     """URL of the service, such as https://192.0.2.7:8443/webhook."""
     ca_certificate: Annotated[
-        OptionalCertificate, Becomes("kube_webhook_token_auth_ca_data", value=_base64)
+        OptionalCertificate, Sets("kube_webhook_token_auth_ca_data", value=_base64)
     ] = None
     """The service's CA certificate, as PEM text."""
     skip_tls_verify: Flag = False
     """Do not verify the service's certificate. Default: false."""
     authorization: Annotated[
         Flag,
-        Becomes("kube_webhook_authorization"),
-        Becomes("authorization_modes", value=lambda _: ["Node", "RBAC", "Webhook"]),
-        Becomes("kube_webhook_authorization_url", value=None),
-        Becomes("kube_webhook_authorization_url_skip_tls_verify", value=None),
+        Sets("kube_webhook_authorization"),
+        Sets("authorization_modes", value=lambda _: ["Node", "RBAC", "Webhook"]),
+        Sets("kube_webhook_authorization_url", value=None),
+        Sets("kube_webhook_authorization_url_skip_tls_verify", value=None),
     ] = False
     """Ask the service, too, who may do what, after Kubernetes' own roles (RBAC). Its
     certificate has to be of a CA that the VMs' operating system knows: kubespray passes
@@ -120,12 +118,12 @@ class Webhook(Structure):
 class Authentication(Structure):
     """Who may use the Kubernetes API, beside certificates and service accounts."""
 
-    oidc: Annotated[Oidc | None, Becomes("kube_oidc_auth")] = None
+    oidc: Annotated[Oidc | None, Sets("kube_oidc_auth")] = None
     """OpenID Connect."""
     webhook: Annotated[
         Webhook | None,
-        Becomes("kube_webhook_token_auth"),
-        Becomes(
+        Sets("kube_webhook_token_auth"),
+        Sets(
             "kube_webhook_token_auth_url_skip_tls_verify",
             value=attrgetter("skip_tls_verify"),
         ),
@@ -188,19 +186,19 @@ class OpenStack(Structure):
     for the cloud controller, as kubespray reads it."""
     cloud_controller: Annotated[
         Flag,
-        Becomes("cloud_provider", value=lambda _: "external"),
-        Becomes("external_cloud_provider", value=lambda _: "openstack"),
-        Becomes(*login_variables("external_openstack"), value=None),
-        Becomes("kubelet_config_extra_args", value=None),
+        Sets("cloud_provider", value=lambda _: "external"),
+        Sets("external_cloud_provider", value=lambda _: "openstack"),
+        Sets(*login_variables("external_openstack"), value=None),
+        Sets("kubelet_config_extra_args", value=None),
     ] = False
     """Run OpenStack's cloud controller: Services of type LoadBalancer, and nodes with
     their zones and addresses. Default: false."""
     load_balancer_subnet_id: Annotated[
-        OptionalText, Becomes("external_openstack_lbaas_subnet_id")
+        OptionalText, Sets("external_openstack_lbaas_subnet_id")
     ] = None
     """Subnet of those Services' addresses (cloud controller)."""
     load_balancer_floating_network_id: Annotated[
-        OptionalText, Becomes("external_openstack_lbaas_floating_network_id")
+        OptionalText, Sets("external_openstack_lbaas_floating_network_id")
     ] = None
     """Network of those Services' floating IPs (cloud controller)."""
 
@@ -236,18 +234,18 @@ class CephRbd(Structure):
     """Volumes on Ceph's block devices."""
 
     monitors: Annotated[
-        tuple[RegistryAddress, ...], Becomes("rbd_provisioner_monitors", value=",".join)
+        tuple[RegistryAddress, ...], Sets("rbd_provisioner_monitors", value=",".join)
     ] = Field(min_length=1)
     """List of Ceph's monitors, each host:port."""
-    pool: Annotated[Text, Becomes("rbd_provisioner_pool")] = "kube"
+    pool: Annotated[Text, Sets("rbd_provisioner_pool")] = "kube"
     """Pool. Default: kube."""
-    admin_id: Annotated[Text, Becomes("rbd_provisioner_admin_id")] = "admin"
+    admin_id: Annotated[Text, Sets("rbd_provisioner_admin_id")] = "admin"
     """User who makes volumes. Default: admin."""
-    admin_key: Annotated[SecretText, Becomes("rbd_provisioner_secret")]
+    admin_key: Annotated[SecretText, Sets("rbd_provisioner_secret")]
     """Key of that user."""
-    user_id: Annotated[Text, Becomes("rbd_provisioner_user_id")] = "kube"
+    user_id: Annotated[Text, Sets("rbd_provisioner_user_id")] = "kube"
     """User who mounts volumes. Default: kube."""
-    user_key: Annotated[SecretText, Becomes("rbd_provisioner_user_secret")]
+    user_key: Annotated[SecretText, Sets("rbd_provisioner_user_secret")]
     """Key of that user."""
 
 
@@ -256,12 +254,12 @@ class CephFs(Structure):
 
     monitors: Annotated[
         tuple[RegistryAddress, ...],
-        Becomes("cephfs_provisioner_monitors", value=",".join),
+        Sets("cephfs_provisioner_monitors", value=",".join),
     ] = Field(min_length=1)
     """List of Ceph's monitors, each host:port."""
-    admin_id: Annotated[Text, Becomes("cephfs_provisioner_admin_id")] = "admin"
+    admin_id: Annotated[Text, Sets("cephfs_provisioner_admin_id")] = "admin"
     """User who makes volumes. Default: admin."""
-    admin_key: Annotated[SecretText, Becomes("cephfs_provisioner_secret")]
+    admin_key: Annotated[SecretText, Sets("cephfs_provisioner_secret")]
     """Key of that user."""
 
 
@@ -270,26 +268,26 @@ class Storage(Structure):
 
     cinder: Annotated[
         Flag,
-        Becomes("cinder_csi_enabled"),
-        Becomes(*login_variables("cinder"), value=None),
-        Becomes("persistent_volumes_enabled", is_default=True),
-        Becomes("storage_classes", value=lambda _: [_CINDER_CLASS], is_default=True),
-        Becomes(LOCAL_PATH_IS_DEFAULT, value=None, is_default=True),
+        Sets("cinder_csi_enabled"),
+        Sets(*login_variables("cinder"), value=None),
+        Sets("persistent_volumes_enabled", is_default=True),
+        Sets("storage_classes", value=lambda _: [_CINDER_CLASS], is_default=True),
+        Sets(LOCAL_PATH_IS_DEFAULT, value=None, is_default=True),
     ] = False
     """Volumes of OpenStack, by the Cinder CSI driver, and a default StorageClass
     cinder-csi for them; needs cluster.openstack. Default: false."""
     local_path: Annotated[
         Flag,
-        Becomes("local_path_provisioner_enabled"),
-        Becomes(LOCAL_PATH_IS_DEFAULT, value=None, is_default=True),
+        Sets("local_path_provisioner_enabled"),
+        Sets(LOCAL_PATH_IS_DEFAULT, value=None, is_default=True),
     ] = False
     """Directories on the nodes, made on demand below /opt/local-path-provisioner.
     Default: false."""
-    local_volumes: Annotated[Flag, Becomes("local_volume_provisioner_enabled")] = False
+    local_volumes: Annotated[Flag, Sets("local_volume_provisioner_enabled")] = False
     """File systems that are mounted below /mnt/disks on the nodes. Default: false."""
-    ceph_rbd: Annotated[CephRbd | None, Becomes("rbd_provisioner_enabled")] = None
+    ceph_rbd: Annotated[CephRbd | None, Sets("rbd_provisioner_enabled")] = None
     """Ceph block devices, by kubespray's provisioner. Up to v2.27."""
-    cephfs: Annotated[CephFs | None, Becomes("cephfs_provisioner_enabled")] = None
+    cephfs: Annotated[CephFs | None, Sets("cephfs_provisioner_enabled")] = None
     """CephFS, by kubespray's provisioner. Up to v2.27."""
 
 
@@ -500,22 +498,20 @@ SMALLEST_NETWORK = 16  # addresses
 class NodeRegistry(Structure):
     """An image registry in the cluster from which its nodes pull."""
 
-    name: Annotated[
-        fields.RegistryAddress, Becomes(*REGISTRY_VARIABLES, value=None)
-    ] = NAME
+    name: Annotated[fields.RegistryAddress, Sets(*REGISTRY_VARIABLES, value=None)] = (
+        NAME
+    )
     """The registry as in the names of images: registry.local:5000/app:1. It needs no
     DNS. Default: registry.local:5000."""
-    address: Annotated[
-        fields.OptionalAddress, Becomes(ADDRESS_VARIABLE, value=None)
-    ] = None
-    """Address of the registry's Service, in master_node.cluster_cidr. Default: the
-    tenth there."""
-    storage_class: Annotated[fields.OptionalText, Becomes("registry_storage_class")] = (
+    address: Annotated[fields.OptionalAddress, Sets(ADDRESS_VARIABLE, value=None)] = (
         None
     )
+    """Address of the registry's Service, in master_node.cluster_cidr. Default: the
+    tenth there."""
+    storage_class: Annotated[fields.OptionalText, Sets("registry_storage_class")] = None
     """StorageClass of the volume for images, such as local-path or cinder-csi.
     Default: none; images are lost when the registry's pod ends."""
-    size: Annotated[fields.OptionalQuantity, Becomes("registry_disk_size")] = None
+    size: Annotated[fields.OptionalQuantity, Sets("registry_disk_size")] = None
     """Size of that volume, such as 20Gi. Default: 10Gi."""
 
     def service_address(
@@ -563,14 +559,14 @@ _ENCAPSULATIONS = ", ".join(
 class Network(Structure):
     """The network plugin of the pods."""
 
-    plugin: Annotated[OptionalText, Becomes("kube_network_plugin")] = Field(
+    plugin: Annotated[OptionalText, Sets("kube_network_plugin")] = Field(
         default=None,
         description="Network plugin (CNI), as the kubespray release offers it: "
         f"{_PLUGINS}, ... Default: {network_plugins.DEFAULT}.",
     )
     encapsulation: Annotated[
         OptionalText,
-        Becomes(*network_plugins.ENCAPSULATION_VARIABLES, value=None),
+        Sets(*network_plugins.ENCAPSULATION_VARIABLES, value=None),
     ] = Field(
         default=None,
         description="How the plugin carries pods' packets between nodes: "
@@ -578,7 +574,7 @@ class Network(Structure):
     )
     mtu: Annotated[
         OptionalMtu,
-        Becomes(*network_plugins.MTU_VARIABLES.values(), "calico_veth_mtu", value=None),
+        Sets(*network_plugins.MTU_VARIABLES.values(), "calico_veth_mtu", value=None),
     ] = Field(
         default=None,
         description="MTU of the pods' interfaces "
@@ -593,19 +589,19 @@ class Offline(Structure):
 
     files_repo: Annotated[
         OptionalUrlWithLogin,
-        Becomes("files_repo"),
-        Becomes("github_url", value="{}/github.com".format),
-        Becomes("dl_k8s_io_url", value="{}/dl.k8s.io".format),
-        Becomes("storage_googleapis_url", value="{}/storage.googleapis.com".format),
-        Becomes("get_helm_url", value="{}/get.helm.sh".format),
+        Sets("files_repo"),
+        Sets("github_url", value="{}/github.com".format),
+        Sets("dl_k8s_io_url", value="{}/dl.k8s.io".format),
+        Sets("storage_googleapis_url", value="{}/storage.googleapis.com".format),
+        Sets("get_helm_url", value="{}/get.helm.sh".format),
     ] = None
     """URL of an HTTP server with kubespray's files, laid out as its contrib/offline
     does it: github.com, dl.k8s.io, storage.googleapis.com and get.helm.sh are
     directories there. May hold credentials. From v2.25 on."""
     registry_host: Annotated[
         OptionalImageHost,
-        Becomes("registry_host", *_IMAGE_REPOS),
-        Becomes(_LOCAL_PATH_HELPER, value="{}/library/busybox".format),
+        Sets("registry_host", *_IMAGE_REPOS),
+        Sets(_LOCAL_PATH_HELPER, value="{}/library/busybox".format),
     ] = None
     """Registry (host, port, path) from which all images come in place of
     registry.k8s.io, gcr.io, ghcr.io, docker.io and quay.io."""
@@ -616,7 +612,7 @@ class Cluster(Structure):
 
     kubernetes_version: Annotated[
         OptionalVersion,
-        Becomes("kube_version", value=lambda version: f"{_LEADING_V}{version}"),
+        Sets("kube_version", value=lambda version: f"{_LEADING_V}{version}"),
         Fixed(
             "another version comes with an upgrade only: a change of the VNF package",
             but_by_upgrade=True,
@@ -626,14 +622,14 @@ class Cluster(Structure):
     Default: the newest that this kubespray holds for stable."""
     container_manager: Annotated[
         Literal["containerd", "crio", "docker"] | None,
-        Becomes("container_manager"),
+        Sets("container_manager"),
         Fixed("all nodes have the same"),
     ] = None
     """Container engine. Default: containerd."""
-    network: Annotated[Network, BUILT_ON] = Field(default_factory=Network)
+    network: Annotated[Network, SET_AT_CREATION] = Field(default_factory=Network)
     """The pods' network plugin."""
     registries: Annotated[
-        tuple[Registry, ...], Becomes(*REGISTRY_VARIABLES, value=None), CHANGEABLE
+        tuple[Registry, ...], Sets(*REGISTRY_VARIABLES, value=None), CHANGEABLE
     ] = ()
     """List of private registries and mirrors, each a structure."""
     offline: Annotated[Offline, CHANGEABLE] = Field(default_factory=Offline)
@@ -646,28 +642,24 @@ class Cluster(Structure):
         default_factory=Authentication
     )
     """Further users of the API."""
-    helm: Annotated[Flag, Becomes("helm_enabled"), _SET_UP] = False
+    helm: Annotated[Flag, Sets("helm_enabled"), _SET_UP] = False
     """Install Helm on the control plane, and have Tacker's v1 API install charts there:
     the VIM gets a login for it. Default: false."""
-    local_registry: Annotated[Flag, Becomes("registry_enabled"), _SET_UP] = False
+    local_registry: Annotated[Flag, Sets("registry_enabled"), _SET_UP] = False
     """Run an image registry in the cluster. Default: false."""
-    node_registry: Annotated[
-        NodeRegistry | None, Becomes("registry_enabled"), _SET_UP
-    ] = None
+    node_registry: Annotated[NodeRegistry | None, Sets("registry_enabled"), _SET_UP] = (
+        None
+    )
     """Run an image registry in the cluster, and have the container engine of every node
     pull from it. Default: none."""
-    metrics_server: Annotated[Flag, Becomes("metrics_server_enabled"), _SET_UP] = False
+    metrics_server: Annotated[Flag, Sets("metrics_server_enabled"), _SET_UP] = False
     """Install the metrics server (kubectl top, autoscaling). Default: false."""
-    audit_log: Annotated[Flag, Becomes("kubernetes_audit"), _SET_UP] = False
+    audit_log: Annotated[Flag, Sets("kubernetes_audit"), _SET_UP] = False
     """Have the API servers log who asked for what, to /var/log/kubernetes/audit on the
     control plane. Default: false."""
-    encrypt_secrets: Annotated[Flag, Becomes("kube_encrypt_secret_data"), _SET_UP] = (
-        False
-    )
+    encrypt_secrets: Annotated[Flag, Sets("kube_encrypt_secret_data"), _SET_UP] = False
     """Have the API servers encrypt Secrets in etcd. Default: false."""
-    renew_certificates: Annotated[Flag, Becomes("auto_renew_certificates"), _SET_UP] = (
-        True
-    )
+    renew_certificates: Annotated[Flag, Sets("auto_renew_certificates"), _SET_UP] = True
     """Have each control plane renew all its certificates and restart once a month;
     otherwise they end after a year. Default: true, unless kubespray_vars sets
     kube_external_ca_mode."""

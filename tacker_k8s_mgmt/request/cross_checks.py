@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from tacker_k8s_mgmt.model import network_plugins, untrusted
 from tacker_k8s_mgmt.request import cluster_options, structure
 from tacker_k8s_mgmt.request.cluster_options import CREDENTIAL
-from tacker_k8s_mgmt.request.installation import SPECIFIED_BALANCER, InstallParams
-from tacker_k8s_mgmt.request.structure import Location, Reading
+from tacker_k8s_mgmt.request.installation import SPECIFIED_BALANCER, ClusterRequest
+from tacker_k8s_mgmt.request.structure import Location, WrittenRequest
 
 #: Variables that this driver sets, with what a user can do instead. Extra variables
 #: override the inventory on every host, so ``ip`` would give all nodes one address.
@@ -102,7 +102,7 @@ class _Range(NamedTuple):
     shown: str
 
 
-def warnings(reading: Reading) -> Iterator[str]:
+def warnings(reading: WrittenRequest) -> Iterator[str]:
     """Sentences about values that are not used as they are written."""
     for location in (_POD_CIDR, _CLUSTER_CIDR, _NODE_CIDR):
         network = _network(reading.get(*location))
@@ -120,7 +120,7 @@ def warnings(reading: Reading) -> Iterator[str]:
         )
 
 
-def _logins(reading: Reading) -> Iterator[str]:
+def _logins(reading: WrittenRequest) -> Iterator[str]:
     for name, prefix in LOGINS:
         if not isinstance(reading.get(name), Mapping):
             continue
@@ -133,11 +133,11 @@ def _logins(reading: Reading) -> Iterator[str]:
             yield f"{reading.dotted(*passphrase)}: there is no {key} that it opens"
 
 
-def _family(reading: Reading) -> str:
+def _family(reading: WrittenRequest) -> str:
     return "ipv6" if reading.get("address_family") == "ipv6" else "ipv4"
 
 
-def _families(reading: Reading) -> Iterator[str]:
+def _families(reading: WrittenRequest) -> Iterator[str]:
     family = _family(reading)
     for location in (_POD_CIDR, _CLUSTER_CIDR):
         network = _network(reading.get(*location))
@@ -146,7 +146,7 @@ def _families(reading: Reading) -> Iterator[str]:
             yield f"{name}: must be of the family that address_family names, {family}"
 
 
-def _overlaps(reading: Reading) -> Iterator[str]:
+def _overlaps(reading: WrittenRequest) -> Iterator[str]:
     family = _family(reading)
     ranges = [
         *_range(reading, _POD_CIDR, network_plugins.PODS[family]),
@@ -158,13 +158,15 @@ def _overlaps(reading: Reading) -> Iterator[str]:
             yield f"{first.name}: {first.shown} overlaps {other.name} ({other.shown})"
 
 
-def service_network(reading: Reading) -> network_plugins.Network | None:
+def service_network(reading: WrittenRequest) -> network_plugins.Network | None:
     """The network of Services; None if the request has none of the right form."""
     ranges = _range(reading, _CLUSTER_CIDR, network_plugins.SERVICES[_family(reading)])
     return ranges[0].network if ranges else None
 
 
-def _range(reading: Reading, location: Location, default: str | None) -> list[_Range]:
+def _range(
+    reading: WrittenRequest, location: Location, default: str | None
+) -> list[_Range]:
     written = reading.get(*location)
     name = reading.dotted(*location)
     network = _network(written)
@@ -186,7 +188,7 @@ def _network(written: Any) -> network_plugins.Network | None:
         return None
 
 
-def _shared_directories(reading: Reading) -> Iterator[str]:
+def _shared_directories(reading: WrittenRequest) -> Iterator[str]:
     directory = reading.get(*_DIRECTORY)
     if not isinstance(directory, str) or not directory.startswith("/"):
         return
@@ -201,7 +203,7 @@ def _shared_directories(reading: Reading) -> Iterator[str]:
             )
 
 
-def _refused_variables(reading: Reading) -> Iterator[str]:
+def _refused_variables(reading: WrittenRequest) -> Iterator[str]:
     variables, family = reading.get(_VARIABLES), _family(reading)
     if not isinstance(variables, Mapping):
         return
@@ -245,7 +247,7 @@ _USER = (
 _STORAGE_CLASSES = {"local-path": "local_path", "cinder-csi": "cinder"}
 
 
-def option_warnings(reading: Reading) -> Iterator[str]:
+def option_warnings(reading: WrittenRequest) -> Iterator[str]:
     """Sentences about attributes without effect."""
     for place in _items(reading, "private_registry_connection_info"):
         is_http = reading.get(*place, "connection_type") in (0, "0")
@@ -264,7 +266,7 @@ def option_warnings(reading: Reading) -> Iterator[str]:
         )
 
 
-def _labels(reading: Reading) -> Iterator[str]:
+def _labels(reading: WrittenRequest) -> Iterator[str]:
     ids: set[Any] = set()
     for place in _items(reading, "worker_node", "aspects"):
         aspect_id = reading.get(*place, "aspect_id")
@@ -278,7 +280,7 @@ def _labels(reading: Reading) -> Iterator[str]:
         yield from _label_twice(reading, (role, "node_labels"), own)
 
 
-def _label_twice(reading: Reading, place: Location, key: Any) -> Iterator[str]:
+def _label_twice(reading: WrittenRequest, place: Location, key: Any) -> Iterator[str]:
     """A label with the key of the compute host's label."""
     labels = reading.get(*place)
     for label in labels if isinstance(labels, list) and isinstance(key, str) else ():
@@ -287,7 +289,7 @@ def _label_twice(reading: Reading, place: Location, key: Any) -> Iterator[str]:
             yield f"{reading.dotted(*place)}: {name} sets this label already"
 
 
-def _network_options(reading: Reading) -> Iterator[str]:
+def _network_options(reading: WrittenRequest) -> Iterator[str]:
     place = (_CLUSTER, "network")
     chosen = reading.given(*place, "plugin") or network_plugins.DEFAULT
     if not isinstance(chosen, str):
@@ -316,7 +318,7 @@ def _network_options(reading: Reading) -> Iterator[str]:
         yield f"{name}: IPv6, which address_family asks for, needs 1280 at least"
 
 
-def _registries(reading: Reading) -> Iterator[str]:
+def _registries(reading: WrittenRequest) -> Iterator[str]:
     engine = reading.get(_CLUSTER, "container_manager") or "containerd"
     prefixes: set[Any] = set()
     for place in (
@@ -338,7 +340,7 @@ def _registries(reading: Reading) -> Iterator[str]:
 
 
 def _node_registry(
-    reading: Reading, engine: Any, prefixes: Collection[Any]
+    reading: WrittenRequest, engine: Any, prefixes: Collection[Any]
 ) -> Iterator[str]:
     place = (_CLUSTER, "node_registry")
     if not isinstance(reading.get(*place), Mapping):
@@ -373,7 +375,7 @@ def _is_within(address: str, network: network_plugins.Network) -> bool:
         return True  # its type reports that
 
 
-def _docker(reading: Reading, place: Location) -> Iterator[str]:
+def _docker(reading: WrittenRequest, place: Location) -> Iterator[str]:
     if _given(reading, *place, "password"):
         yield (
             f"{reading.dotted(*place, 'password')}: kubespray logs Docker in to no "
@@ -389,7 +391,7 @@ def _docker(reading: Reading, place: Location) -> Iterator[str]:
         )
 
 
-def _openstack(reading: Reading) -> Iterator[str]:
+def _openstack(reading: WrittenRequest) -> Iterator[str]:
     place = (_CLUSTER, "openstack")
     if not isinstance(reading.get(*place), Mapping):
         cinder = (_CLUSTER, "storage", "cinder")
@@ -421,7 +423,7 @@ def _openstack(reading: Reading) -> Iterator[str]:
             yield f"{reading.dotted(*place, part)}: needs cloud_controller: true"
 
 
-def _webhook(reading: Reading) -> Iterator[str]:
+def _webhook(reading: WrittenRequest) -> Iterator[str]:
     place = (_CLUSTER, "authentication", "webhook")
     if (
         _given(reading, *place, "ca_certificate")
@@ -433,12 +435,12 @@ def _webhook(reading: Reading) -> Iterator[str]:
         )
 
 
-def _set_twice(reading: Reading) -> Iterator[str]:
+def _set_twice(reading: WrittenRequest) -> Iterator[str]:
     """Variables in ``kubespray_vars`` beside the attribute that stands for them."""
     variables = reading.get("kubespray_vars")
     if not isinstance(variables, Mapping):
         return
-    for location, names in structure.variable_names(InstallParams).items():
+    for location, names in structure.variable_names(ClusterRequest).items():
         if not _given(reading, *location) or reading.get(*location) is False:
             continue
         for name in filter(variables.__contains__, names):
@@ -448,11 +450,11 @@ def _set_twice(reading: Reading) -> Iterator[str]:
             )
 
 
-def _given(reading: Reading, *location: str) -> bool:
+def _given(reading: WrittenRequest, *location: str) -> bool:
     return reading.given(*location) not in (None, [])
 
 
-def _items(reading: Reading, *location: str) -> Iterator[Location]:
+def _items(reading: WrittenRequest, *location: str) -> Iterator[Location]:
     value = reading.get(*location)
     if isinstance(value, list):
         for number, item in enumerate(value):

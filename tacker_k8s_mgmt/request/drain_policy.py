@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tacker_k8s_mgmt.model.pods import Outcome, Pod
+from tacker_k8s_mgmt.model.pods import DrainOutcome, Pod
 from tacker_k8s_mgmt.request import fields
 from tacker_k8s_mgmt.request.structure import Structure
 
 
 @dataclass(frozen=True)
-class Attempt:
+class DrainAttempt:
     """One attempt to empty a node.
 
     :param options: of ``kubectl drain``, without its time limit; none: *pods* are
@@ -60,7 +60,9 @@ class DrainPolicy(Structure):
             if not (pod.finished or pod.mirror or pod.controller == "DaemonSet")
         )
 
-    def attempt(self, failed: Sequence[Outcome], *, reports: bool) -> Attempt | None:
+    def attempt(
+        self, failed: Sequence[DrainOutcome], *, reports: bool
+    ) -> DrainAttempt | None:
         """The next attempt to empty a node; None: there is none left.
 
         Each is repeated until its time limit. With ``force``, pods that are left then
@@ -72,15 +74,17 @@ class DrainPolicy(Structure):
         forced = self.on_failure == "force"
         match len(failed):
             case 0:
-                return Attempt(self._options(reports))
+                return DrainAttempt(self._options(reports))
             case 1 if forced:
                 options = self._options(reports, forced=True)
-                return Attempt(options, what="deleted without asking their budgets")
+                return DrainAttempt(
+                    options, what="deleted without asking their budgets"
+                )
             case 2 if forced:
-                return Attempt(pods=failed[-1].left, what="deleted at once")
+                return DrainAttempt(pods=failed[-1].left, what="deleted at once")
         return None
 
-    def gives_up(self, outcome: Outcome) -> bool:
+    def gives_up(self, outcome: DrainOutcome) -> bool:
         """Whether a failed drain ends before its time limit, as it cannot succeed.
 
         Pods with an emptyDir volume that are to stay have kubectl evict none. A pod
@@ -113,7 +117,7 @@ class DrainPolicy(Structure):
             *(() if reports else ("--skip-wait-for-delete-timeout=1",)),
         )
 
-    def advice(self, outcomes: Iterable[Outcome]) -> str:
+    def advice(self, outcomes: Iterable[DrainOutcome]) -> str:
         """What the operator can do about failed drains."""
         failed = [outcome for outcome in outcomes if not outcome.ok]
         held = [budgets for outcome in failed for _, budgets in outcome.held()]

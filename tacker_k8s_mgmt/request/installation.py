@@ -26,14 +26,14 @@ from tacker_k8s_mgmt.request.cluster_options import (
 )
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tacker_k8s_mgmt.request.operator_server import LEFT_TO_OPERATOR
-from tacker_k8s_mgmt.request.profile_document import Expansion
+from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
 from tacker_k8s_mgmt.request.secrets import Place, Use
 from tacker_k8s_mgmt.request.structure import (
-    BUILT_ON,
     CHANGEABLE,
-    Becomes,
+    SET_AT_CREATION,
     Changeable,
     Fixed,
+    Sets,
     Structure,
 )
 from tacker_k8s_mgmt.request.tenants import Tenant
@@ -74,8 +74,8 @@ _LABELLED = Fixed(
     "nodes that are there would keep theirs; modify the VNF instance's metadata"
 )
 # Host variables of the inventory, not extra variables.
-_LABELS = Becomes("node_labels", value=None)
-_TAINTS = Becomes("node_taints", value=None)
+_LABELS = Sets("node_labels", value=None)
+_TAINTS = Sets("node_taints", value=None)
 
 
 class AnsibleServer(Structure):
@@ -199,12 +199,12 @@ class ControlPlaneGroup(NodeGroup):
         ),
     }
 
-    pod_cidr: Annotated[fields.OptionalNetwork, BUILT_ON] = Field(
+    pod_cidr: Annotated[fields.OptionalNetwork, SET_AT_CREATION] = Field(
         default=None,
         description="Network for pods, of the family that address_family names. "
         f"Default: kubespray's, {' or '.join(network_plugins.PODS.values())}.",
     )
-    service_cidr: Annotated[fields.OptionalNetwork, BUILT_ON] = Field(
+    service_cidr: Annotated[fields.OptionalNetwork, SET_AT_CREATION] = Field(
         default=None,
         alias="cluster_cidr",
         description="Network for services, of the same family. "
@@ -264,7 +264,7 @@ class LoadBalancer(Structure):
     """Port at which the load balancer offers the Kubernetes API."""
 
 
-class InstallParams(Structure):
+class ClusterRequest(Structure):
     """The parameters of a cluster, made by :func:`.reader.parse`."""
 
     ignored: ClassVar[Mapping[str, str]] = {
@@ -295,7 +295,7 @@ class InstallParams(Structure):
         Changeable(unless_new="the cluster was built without a load balancer"),
     ] = Field(default=None, alias="external_lb_param")
     """The external load balancer; without it, none is set up."""
-    address_family: Annotated[Literal["ipv4", "ipv6"], BUILT_ON] = "ipv4"
+    address_family: Annotated[Literal["ipv4", "ipv6"], SET_AT_CREATION] = "ipv4"
     """Which of its addresses a node uses in the cluster: ipv4 or ipv6. Logins take the
     same family where a port has both. Default: ipv4."""
     cluster: Cluster = Field(default_factory=Cluster)
@@ -303,7 +303,7 @@ class InstallParams(Structure):
     add-ons. All of it has defaults."""
     private_registries: Annotated[
         tuple[PrivateRegistry, ...],
-        Becomes(*REGISTRY_VARIABLES, value=None),
+        Sets(*REGISTRY_VARIABLES, value=None),
         CHANGEABLE,
     ] = Field(default=(), alias="private_registry_connection_info")
     """List of private registries as in the kubeadm driver's user guide;
@@ -341,7 +341,7 @@ class InstallParams(Structure):
     """Where a secret is given by reference."""
     resolved: tuple[SecretStr, ...] = Field(default=(), exclude=True)
     """Secrets that references lead to."""
-    expansion: Expansion | None = Field(default=None, exclude=True)
+    expansion: ResolvedProfile | None = Field(default=None, exclude=True)
     """What came of the profile."""
     operators_server: bool = Field(default=False, exclude=True)
     """Whether the Ansible server is Tacker's operator's."""
@@ -426,7 +426,7 @@ class InstallParams(Structure):
             texts.update(() if place.is_variable else place.form.parts(secret))
             return secret
 
-        secrets.changed(InstallParams, self, note)
+        secrets.changed(ClusterRequest, self, note)
         names = {account.username for account in self.accounts()}
         texts -= {name for name in names if not text.is_token(name)}
         return tuple(sorted(texts))

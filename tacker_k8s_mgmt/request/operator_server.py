@@ -15,7 +15,7 @@ from typing import Any
 from tacker_k8s_mgmt import config
 from tacker_k8s_mgmt.request.accounts import ALL_CONNECTIONS
 from tacker_k8s_mgmt.request.fields import blank_is_absent
-from tacker_k8s_mgmt.request.structure import Reading
+from tacker_k8s_mgmt.request.structure import WrittenRequest
 
 ATTRIBUTE = "ansible"
 #: Marks the attribute that a request may leave out where the operator has a server.
@@ -71,7 +71,7 @@ def none() -> None:
     """The operator has no such server."""
 
 
-def is_left_out(reading: Reading) -> bool:
+def is_left_out(reading: WrittenRequest) -> bool:
     """Whether a request has no ``ansible``, or one whose attributes are all blank."""
     given = reading.given(ATTRIBUTE)
     if not isinstance(given, Mapping):
@@ -79,7 +79,7 @@ def is_left_out(reading: Reading) -> bool:
     return all(blank_is_absent(value) is None for value in given.values())
 
 
-def placed(reading: Reading, find: Find) -> tuple[Reading, bool]:
+def placed(reading: WrittenRequest, find: Find) -> tuple[WrittenRequest, bool]:
     """A request with the operator's server, if it leaves the server to the operator.
 
     :returns: also whether it does. What it must not have then becomes a problem.
@@ -106,7 +106,9 @@ def placed(reading: Reading, find: Find) -> tuple[Reading, bool]:
     return changed, True
 
 
-def refused_change(stored: Reading, change: Reading, find: Find) -> Iterator[str]:
+def refused_change(
+    stored: WrittenRequest, change: WrittenRequest, find: Find
+) -> Iterator[str]:
     """A problem if a later request takes a cluster away from the operator's server.
 
     :param stored: the request of the instantiation.
@@ -119,7 +121,7 @@ def refused_change(stored: Reading, change: Reading, find: Find) -> Iterator[str
         )
 
 
-def _problems(reading: Reading, server: OperatorServer) -> Iterator[str]:
+def _problems(reading: WrittenRequest, server: OperatorServer) -> Iterator[str]:
     for name, value in (reading.given(ATTRIBUTE) or {}).items():
         if blank_is_absent(value) is not None:
             yield (

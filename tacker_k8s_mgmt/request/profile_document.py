@@ -54,7 +54,7 @@ Source = Callable[[str], Profile]
 
 
 @dataclass(frozen=True)
-class Expansion:
+class ResolvedProfile:
     """What came of a profile in a request.
 
     :param applied: what of its parameters holds, as JSON without secrets; attributes
@@ -73,7 +73,7 @@ class Expansion:
         """Whether an attribute, or a structure around it, is from the profile."""
         return any(place[:end] in self.places for end in range(1, len(place) + 1))
 
-    def without(self, changed: Callable[[_Location], bool]) -> "Expansion":
+    def without(self, changed: Callable[[_Location], bool]) -> "ResolvedProfile":
         """The same after a later request.
 
         :param changed: whether that one replaces an attribute.
@@ -93,7 +93,7 @@ class Expansion:
 def from_kept(kept: Any) -> Profile:
     """The profile that was kept of a cluster, with what held of it at instantiation.
 
-    :raises Refused: it is not as :meth:`Expansion.kept` returns it.
+    :raises Refused: it is not as :meth:`ResolvedProfile.kept` returns it.
     """
     if (
         not isinstance(kept, Mapping)

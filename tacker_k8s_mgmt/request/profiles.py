@@ -15,19 +15,19 @@ from typing import Any
 from pydantic import ValidationError
 
 from tacker_k8s_mgmt.request import fields, profile_document, secrets, structure
-from tacker_k8s_mgmt.request.installation import InstallParams
+from tacker_k8s_mgmt.request.installation import ClusterRequest
 from tacker_k8s_mgmt.request.profile_document import (
     IN_PACKAGE,
     NAME,
     SUFFIX,
-    Expansion,
     InvalidProfile,
     Profile,
+    ResolvedProfile,
     Source,
     from_kept,
 )
 from tacker_k8s_mgmt.request.secrets import Place
-from tacker_k8s_mgmt.request.structure import Location, Reading, Structure
+from tacker_k8s_mgmt.request.structure import Location, Structure, WrittenRequest
 
 _ROLE_KEYS = ("master_node", "worker_node")
 
@@ -61,10 +61,10 @@ def _is_there(model: type[Structure], name: str) -> bool:
 class Merge:
     """Merges a profile's values below those of a request.
 
-    :ivar places: see :class:`.Expansion`, and so is *replaced*.
+    :ivar places: see :class:`.ResolvedProfile`, and so is *replaced*.
     """
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: WrittenRequest) -> None:
         self._reading = reading
         self.places: dict[Location, Any] = {}
         self.replaced: dict[Location, Any] = {}
@@ -254,7 +254,7 @@ def chosen(name: str, files: Mapping[str, Callable[[], bytes | None]]) -> Profil
 def kept_or(kept: Any, otherwise: Source) -> Source:
     """The profile as it was at a cluster's instantiation.
 
-    :param kept: as :meth:`.Expansion.kept`; None if nothing is kept.
+    :param kept: as :meth:`.ResolvedProfile.kept`; None if nothing is kept.
     :param otherwise: finds a profile of which nothing is kept.
     """
 
@@ -285,7 +285,7 @@ def nothing(name: str) -> Profile:
     return Profile(name, "not needed", {})
 
 
-def expanded(reading: Reading, find: Source) -> Reading:
+def expanded(reading: WrittenRequest, find: Source) -> WrittenRequest:
     """A request with what its profile adds; its own attributes take precedence.
 
     Structures and variables are merged, and lists of labels, taints and registries by
@@ -304,13 +304,13 @@ def expanded(reading: Reading, find: Source) -> Reading:
         problems = [f"{shown}: {problem}" for problem in error.problems]
         return replace(reading, problems=[*reading.problems, *problems])
     merge = Merge(reading)
-    values, applied = merge.structure(InstallParams, reading.values, own.values, ())
-    kept = secrets.without_secrets(InstallParams, Reading(applied))
-    expansion = Expansion(profile, kept, merge.places, merge.replaced)
+    values, applied = merge.structure(ClusterRequest, reading.values, own.values, ())
+    kept = secrets.without_secrets(ClusterRequest, WrittenRequest(applied))
+    expansion = ResolvedProfile(profile, kept, merge.places, merge.replaced)
     return replace(reading, values=values, expansion=expansion)
 
 
-def needed(reading: Reading) -> Iterator[tuple[str, str]]:
+def needed(reading: WrittenRequest) -> Iterator[tuple[str, str]]:
     """What the profile needs and the request lacks: name of the attribute, sentence."""
     if not reading.expansion:
         return
@@ -321,14 +321,14 @@ def needed(reading: Reading) -> Iterator[tuple[str, str]]:
             yield reading.dotted(*place), f"is missing: {reason.rstrip()}"
 
 
-def _read(profile: Profile) -> Reading:
+def _read(profile: Profile) -> WrittenRequest:
     """The parameters of a profile by the specification's names.
 
     :raises Refused: with every problem.
     """
-    reading = structure.read(InstallParams, profile.parameters)
+    reading = structure.read(ClusterRequest, profile.parameters)
     reading.problems += _of_one_cluster(reading)
-    secrets.read(InstallParams, reading)
+    secrets.read(ClusterRequest, reading)
     if isinstance(reading.values.get("kubespray_vars", {}), Mapping):
         reading.problems += _literal_secrets(reading)
     problems = [*reading.problems, *_mistakes(reading)]
@@ -337,7 +337,7 @@ def _read(profile: Profile) -> Reading:
     return reading
 
 
-def _of_one_cluster(reading: Reading) -> Iterator[str]:
+def _of_one_cluster(reading: WrittenRequest) -> Iterator[str]:
     for name in list(reading.values):
         allowed = ATTRIBUTES.get(name, ())
         value = reading.values[name]
@@ -349,7 +349,7 @@ def _of_one_cluster(reading: Reading) -> Iterator[str]:
                 yield f"{shown}: is of one cluster; give it in the request"
 
 
-def _literal_secrets(reading: Reading) -> list[str]:
+def _literal_secrets(reading: WrittenRequest) -> list[str]:
     found: list[str] = []
 
     def look(place: Place, value: Any) -> Any:
@@ -361,19 +361,19 @@ def _literal_secrets(reading: Reading) -> list[str]:
             found.append(f"{name}: is a secret; give it in the request, or a reference")
         return value
 
-    secrets.changed(InstallParams, reading.values, look)
+    secrets.changed(ClusterRequest, reading.values, look)
     return found
 
 
-def _mistakes(reading: Reading) -> Iterator[str]:
+def _mistakes(reading: WrittenRequest) -> Iterator[str]:
     """What is wrong with a profile's values by themselves."""
-    values = secrets.resolve(InstallParams, reading, None).values
+    values = secrets.resolve(ClusterRequest, reading, None).values
     allowed = {name: value for name, value in values.items() if name in ATTRIBUTES}
     for role, rest in _ROLES.items():
         if isinstance(inner := allowed.get(role), Mapping):
             allowed[role] = {**rest, **inner}
     try:
-        InstallParams.model_validate({**_REST, **allowed})
+        ClusterRequest.model_validate({**_REST, **allowed})
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
             # The request may have the rest of a structure.
@@ -383,7 +383,7 @@ def _mistakes(reading: Reading) -> Iterator[str]:
 
 def _problems_of_needs(needs: Mapping[str, Any]) -> Iterator[str]:
     for dotted, reason in needs.items():
-        if not _is_attribute(InstallParams, dotted.split(".")):
+        if not _is_attribute(ClusterRequest, dotted.split(".")):
             yield f"needs.{dotted[:64]}: is not a known attribute"
         if not isinstance(reason, str) or not reason.strip() or len(reason) > 500:
             yield f"needs.{dotted[:64]}: must have the reason as text"

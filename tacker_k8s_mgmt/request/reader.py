@@ -28,10 +28,10 @@ from tacker_k8s_mgmt.request import (
     structure,
     tenants,
 )
-from tacker_k8s_mgmt.request.installation import API_PORT, InstallParams
+from tacker_k8s_mgmt.request.installation import API_PORT, ClusterRequest
 from tacker_k8s_mgmt.request.profile_document import Source
 from tacker_k8s_mgmt.request.secrets import Resolver
-from tacker_k8s_mgmt.request.structure import Reading
+from tacker_k8s_mgmt.request.structure import WrittenRequest
 from tacker_k8s_mgmt.text import without_login
 
 #: The entries of the metadata for attributes of the parameters.
@@ -40,7 +40,9 @@ APPLICATIONS = "k8s_applications"
 _ATTRIBUTES = {TENANTS: "tenants", APPLICATIONS: "applications"}
 
 
-def with_metadata_lists(reading: Reading, metadata: Mapping[str, Any]) -> Reading:
+def with_metadata_lists(
+    reading: WrittenRequest, metadata: Mapping[str, Any]
+) -> WrittenRequest:
     """The parameters with the lists of the metadata in place of their own.
 
     :param reading: the parameters; is not changed.
@@ -54,13 +56,13 @@ def with_metadata_lists(reading: Reading, metadata: Mapping[str, Any]) -> Readin
 
 def problems(metadata: Mapping[str, Any]) -> list[str]:
     """What is wrong with the lists by themselves, without the other parameters."""
-    reading = with_metadata_lists(Reading({}), metadata)
+    reading = with_metadata_lists(WrittenRequest({}), metadata)
     applications = _ATTRIBUTES[APPLICATIONS]
-    literal = secrets.literal(InstallParams, reading, applications)
+    literal = secrets.literal(ClusterRequest, reading, applications)
     found = [*reading.problems, *literal]
-    opened = secrets.resolve(InstallParams, reading, None, None)
+    opened = secrets.resolve(ClusterRequest, reading, None, None)
     for attribute, value in opened.values.items():
-        field = InstallParams.model_fields[attribute]
+        field = ClusterRequest.model_fields[attribute]
         try:
             TypeAdapter(field.annotation).validate_python(value)
         except ValidationError as error:
@@ -71,15 +73,17 @@ def problems(metadata: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _replaced(reading: Reading, entry: str, attribute: str, value: Any) -> Reading:
+def _replaced(
+    reading: WrittenRequest, entry: str, attribute: str, value: Any
+) -> WrittenRequest:
     problems = []
     if isinstance(value, str):
         try:
             value = untrusted.parse_json(value)
         except ValueError:
             value, problems = [], [f"{entry}: is text, but not JSON"]
-    new = structure.read(InstallParams, {attribute: value})
-    secrets.read(InstallParams, new)
+    new = structure.read(ClusterRequest, {attribute: value})
+    secrets.read(ClusterRequest, new)
     written = {n: text for n, text in reading.written.items() if n[0] != attribute}
     return replace(
         reading,
@@ -89,12 +93,12 @@ def _replaced(reading: Reading, entry: str, attribute: str, value: Any) -> Readi
     )
 
 
-def _named(entry: str, attribute: str, reading: Reading) -> list[str]:
+def _named(entry: str, attribute: str, reading: WrittenRequest) -> list[str]:
     """The problems, which begin with the attribute's name, with the entry's instead."""
     return [f"{entry}{text.removeprefix(attribute)}" for text in reading.problems]
 
 
-__all__ = ["API_PORT", "InstallParams", "merged", "parse", "without_secrets"]
+__all__ = ["API_PORT", "ClusterRequest", "merged", "parse", "without_secrets"]
 
 ATTRIBUTE = "k8s_cluster_installation_param"
 _SPELLINGS = (ATTRIBUTE, structure.camel(ATTRIBUTE))
@@ -113,7 +117,7 @@ def parse(
     find_profile: Source = profiles.built_in,
     find_server: operator_server.Find = operator_server.none,
     metadata: Mapping[str, Any] = _NONE,
-) -> InstallParams | None:
+) -> ClusterRequest | None:
     """Read and check the parameters of an instantiate request.
 
     :param additional_params: the request's ``additionalParams``, as sent by the user or
@@ -147,7 +151,7 @@ def merged(
     find_profile: Source = profiles.built_in,
     find_server: operator_server.Find = operator_server.none,
     metadata: Mapping[str, Any] = _NONE,
-) -> InstallParams | None:
+) -> ClusterRequest | None:
     """The parameters of an operation after the instantiation.
 
     Neither mapping is changed, and Tacker does not store the merged values: they are
@@ -175,7 +179,7 @@ def merged(
         )
     raw = _instantiated_with(stored)
     later = _read(change)
-    before = secrets.restore_repeated(InstallParams, _read(raw), later)
+    before = secrets.restore_repeated(ClusterRequest, _read(raw), later)
     before = profiles.expanded(before, find_profile)
     reading = changes.merge(before, later, upgrade=upgrade)
     changed = changes.changed_logins(before, reading)
@@ -192,7 +196,7 @@ def completed(
     find_profile: Source = profiles.built_in,
     find_server: operator_server.Find = operator_server.none,
     metadata: Mapping[str, Any] = _NONE,
-) -> InstallParams:
+) -> ClusterRequest:
     """The stored parameters with the secrets of former requests.
 
     :param stored: ``additionalParams`` from :func:`without_secrets`.
@@ -205,7 +209,7 @@ def completed(
     for request in requests:
         if (raw := _attribute(request)) is not None:
             later = _read(raw)
-            reading = secrets.restore_repeated(InstallParams, reading, later)
+            reading = secrets.restore_repeated(ClusterRequest, reading, later)
     reading = profiles.expanded(reading, find_profile)
     return _with_metadata(reading, resolver, None, metadata, find_server)
 
@@ -219,7 +223,7 @@ def without_secrets(additional_params: Mapping[str, Any]) -> dict[str, Any]:
     raw = _attribute(additional_params)
     if raw is None:
         return {}
-    return {ATTRIBUTE: secrets.without_secrets(InstallParams, _read(raw))}
+    return {ATTRIBUTE: secrets.without_secrets(ClusterRequest, _read(raw))}
 
 
 def not_kept(stored: Mapping[str, Any]) -> list[str]:
@@ -227,7 +231,7 @@ def not_kept(stored: Mapping[str, Any]) -> list[str]:
 
     :param stored: ``additionalParams`` from :func:`without_secrets`.
     """
-    return secrets.not_kept(InstallParams, _read(_instantiated_with(stored)))
+    return secrets.not_kept(ClusterRequest, _read(_instantiated_with(stored)))
 
 
 def names_parameters(text: str) -> bool:
@@ -250,20 +254,20 @@ def _instantiated_with(stored: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return raw
 
 
-def _read(raw: Mapping[str, Any]) -> Reading:
-    reading = structure.read(InstallParams, raw)
-    secrets.read(InstallParams, reading)
+def _read(raw: Mapping[str, Any]) -> WrittenRequest:
+    reading = structure.read(ClusterRequest, raw)
+    secrets.read(ClusterRequest, reading)
     structure.restore_keys(reading, "kubespray_vars")
     return reading
 
 
 def _with_metadata(
-    written: Reading,
+    written: WrittenRequest,
     resolver: Resolver | None,
     needed: Collection[str] | None,
     metadata: Mapping[str, Any],
     find_server: operator_server.Find,
-) -> InstallParams:
+) -> ClusterRequest:
     replaced = with_metadata_lists(written, metadata)
     try:
         return _checked(replaced, resolver, needed, find_server)
@@ -278,12 +282,12 @@ def _with_metadata(
 
 
 def _checked(
-    written: Reading,
+    written: WrittenRequest,
     resolver: Resolver | None,
     needed: Collection[str] | None,
     find_server: operator_server.Find,
-) -> InstallParams:
-    opened = secrets.resolve(InstallParams, written, resolver, needed)
+) -> ClusterRequest:
+    opened = secrets.resolve(ClusterRequest, written, resolver, needed)
     reading, is_operators = operator_server.placed(
         replace(written, values=opened.values), find_server
     )
@@ -303,7 +307,7 @@ def _checked(
         [
             *reading.problems,
             *opened.missing,
-            *secrets.literal(InstallParams, written, applications.ATTRIBUTE),
+            *secrets.literal(ClusterRequest, written, applications.ATTRIBUTE),
             *mistakes,
             *conflicts,
         ],
@@ -320,7 +324,7 @@ def _checked(
     return params.model_copy(update=update) if update else params
 
 
-def _without_blanks(written: Reading, problems: Iterable[str]) -> list[str]:
+def _without_blanks(written: WrittenRequest, problems: Iterable[str]) -> list[str]:
     """The problems, with one sentence for each attribute that is still blank."""
     found = structure.places(written.values)
     blank = {written.dotted(*place): text for place, text in found}
@@ -328,7 +332,7 @@ def _without_blanks(written: Reading, problems: Iterable[str]) -> list[str]:
     return [*(f"{name}: {text}" for name, text in blank.items()), *others]
 
 
-def _validated(reading: Reading) -> tuple[InstallParams | None, list[str]]:
+def _validated(reading: WrittenRequest) -> tuple[ClusterRequest | None, list[str]]:
     warnings = (
         *reading.warnings,
         *cross_checks.warnings(reading),
@@ -337,7 +341,7 @@ def _validated(reading: Reading) -> tuple[InstallParams | None, list[str]]:
     )
     try:
         values = {**reading.values, "warnings": warnings}
-        return InstallParams.model_validate(values), []
+        return ClusterRequest.model_validate(values), []
     except ValidationError as error:
         # The details alone leave this block: the exception holds the user's secrets.
         details = error.errors(include_url=False, include_input=False)

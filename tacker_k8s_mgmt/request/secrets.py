@@ -28,7 +28,12 @@ from tacker_k8s_mgmt import text
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.request import fields, structure
 from tacker_k8s_mgmt.request.fields import SECRET, SecretForm
-from tacker_k8s_mgmt.request.structure import Attribute, Location, Reading, Structure
+from tacker_k8s_mgmt.request.structure import (
+    Attribute,
+    Location,
+    Structure,
+    WrittenRequest,
+)
 
 #: For variables whose names do not look like a secret's.
 _SHOWN = SecretForm(masked=text.without_secret)
@@ -300,7 +305,7 @@ class Opened:
     secrets: list[SecretStr] = field(default_factory=list)
 
 
-def read(model: type[Structure], reading: Reading) -> None:
+def read(model: type[Structure], reading: WrittenRequest) -> None:
     """Convert the references of a reading to :class:`Reference` or :class:`NotKept`.
 
     Invalid ones become problems of the reading.
@@ -321,7 +326,7 @@ def read(model: type[Structure], reading: Reading) -> None:
     reading.values = changed(model, reading.values, parsed)
 
 
-def without_secrets(model: type[Structure], reading: Reading) -> dict[str, Any]:
+def without_secrets(model: type[Structure], reading: WrittenRequest) -> dict[str, Any]:
     """The values of a reading as JSON, without literal secrets.
 
     References, proxies without credentials and paths of private keys stay. From
@@ -339,7 +344,7 @@ def without_secrets(model: type[Structure], reading: Reading) -> dict[str, Any]:
     return changed(model, reading.values, kept)
 
 
-def not_kept(model: type[Structure], reading: Reading) -> list[str]:
+def not_kept(model: type[Structure], reading: WrittenRequest) -> list[str]:
     """Dotted names of the secrets that stored parameters lack."""
     names = []
 
@@ -352,7 +357,9 @@ def not_kept(model: type[Structure], reading: Reading) -> list[str]:
     return names
 
 
-def literal(model: type[Structure], reading: Reading, attribute: str) -> list[str]:
+def literal(
+    model: type[Structure], reading: WrittenRequest, attribute: str
+) -> list[str]:
     """A sentence for each secret below an attribute that is no reference.
 
     For attributes that metadata may replace, which everybody sees who sees the VNF
@@ -371,8 +378,8 @@ def literal(model: type[Structure], reading: Reading, attribute: str) -> list[st
 
 
 def restore_repeated(
-    model: type[Structure], stored: Reading, change: Reading
-) -> Reading:
+    model: type[Structure], stored: WrittenRequest, change: WrittenRequest
+) -> WrittenRequest:
     """The stored request, with the secrets that a later one repeats."""
 
     def restored(place: Place, value: Any) -> Any:
@@ -382,12 +389,12 @@ def restore_repeated(
         return value if repeated is None else repeated
 
     values = changed(model, stored.values, restored)
-    return Reading(values, stored.problems, stored.warnings, stored.written)
+    return WrittenRequest(values, stored.problems, stored.warnings, stored.written)
 
 
 def resolve(
     model: type[Structure],
-    reading: Reading,
+    reading: WrittenRequest,
     resolver: Resolver | None,
     needed: Collection[str] | None = None,
 ) -> Opened:
@@ -471,7 +478,7 @@ def _secret_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def _missing(reading: Reading, place: Place) -> str:
+def _missing(reading: WrittenRequest, place: Place) -> str:
     """What to do about a secret that is not kept; lists and variables are repeated
     whole.
     """

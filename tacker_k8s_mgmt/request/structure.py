@@ -6,7 +6,7 @@ Tacker's GET view, which shows stored parameters in camelCase (``masterNode``), 
 are read. Unknown names are refused with the nearest known one before pydantic
 validates; its errors get the names as the user wrote them.
 
-The metadata of an option are among the annotations of its field. :class:`Becomes` names
+The metadata of an option are among the annotations of its field. :class:`Sets` names
 the kubespray variables that it sets; :class:`Changeable` or :class:`Fixed` states
 whether a later request may change it. The metadata of secrets are in their types
 (:class:`.fields.SecretForm`).
@@ -29,7 +29,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from tacker_k8s_mgmt.request.fields import blank_is_absent
-from tacker_k8s_mgmt.request.profile_document import Expansion
+from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
 
 Location = tuple[str, ...]
 
@@ -63,7 +63,7 @@ class Structure(BaseModel):
 
 
 @dataclass
-class Reading:
+class WrittenRequest:
     """A request by the specification's names, with problems and warnings.
 
     :param written: the name as the user wrote it, by location.
@@ -74,7 +74,7 @@ class Reading:
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     written: dict[Location, str] = field(default_factory=dict)
-    expansion: Expansion | None = None
+    expansion: ResolvedProfile | None = None
 
     def dotted(self, *location: str) -> str:
         """The attribute's dotted name as the user wrote it.
@@ -144,14 +144,14 @@ def snake(name: str) -> str:
     return re.sub("[A-Z]", lambda match: "_" + match[0].lower(), name)
 
 
-def read(model: type[Structure], raw: Mapping[Any, Any]) -> Reading:
+def read(model: type[Structure], raw: Mapping[Any, Any]) -> WrittenRequest:
     """Bring a structure's attribute names into the specification's spelling."""
-    reading = Reading({})
+    reading = WrittenRequest({})
     reading.values = _read(model, raw, (), reading)
     return reading
 
 
-def restore_keys(reading: Reading, name: str) -> None:
+def restore_keys(reading: WrittenRequest, name: str) -> None:
     """Undo camelCase in a free-form mapping that was copied from Tacker's GET view.
 
     Its keys are kubespray's variables, which have no capitals. Keys inside their values
@@ -221,7 +221,10 @@ def _spellings(model: type[Structure]) -> Mapping[str, str]:
 
 
 def _read(
-    model: type[Structure], raw: Mapping[Any, Any], place: Location, reading: Reading
+    model: type[Structure],
+    raw: Mapping[Any, Any],
+    place: Location,
+    reading: WrittenRequest,
 ) -> dict[str, Any]:
     spellings = _spellings(model)
     values: dict[str, Any] = {}
@@ -254,7 +257,7 @@ def _read(
 
 
 def _read_items(
-    item: type[Structure], values: list[Any], place: Location, reading: Reading
+    item: type[Structure], values: list[Any], place: Location, reading: WrittenRequest
 ) -> list[Any]:
     return [
         _read(item, value, (*place, str(number)), reading)
@@ -264,7 +267,7 @@ def _read_items(
     ]
 
 
-def _shown(reading: Reading, place: Location, key: Any) -> str:
+def _shown(reading: WrittenRequest, place: Location, key: Any) -> str:
     harmless = re.fullmatch(r"[\w.-]{1,64}", str(key))
     name = str(key) if harmless else repr(key)[:64]
     return f"{reading.dotted(*place)}.{name}" if place else name
@@ -305,7 +308,7 @@ def _itself(option: Any) -> Any:
     return True if isinstance(option, Structure) else option
 
 
-class Becomes:
+class Sets:
     """Variables of kubespray that an option sets unless it is None or False.
 
     A field may have several of these. A structure has the variables of its options,
@@ -352,7 +355,7 @@ class Fixed:
 
 
 CHANGEABLE = Changeable()
-BUILT_ON = Fixed("the cluster was built on it")
+SET_AT_CREATION = Fixed("the cluster was built on it")
 
 
 def variables(structure: Structure) -> dict[str, Any]:
@@ -406,8 +409,8 @@ def later(model: type[Structure]) -> Mapping[str, Changeable | Fixed | None]:
     return rules
 
 
-def _marks(info: FieldInfo) -> Iterator[Becomes]:
-    return (mark for mark in info.metadata if isinstance(mark, Becomes))
+def _marks(info: FieldInfo) -> Iterator[Sets]:
+    return (mark for mark in info.metadata if isinstance(mark, Sets))
 
 
 BEGINNING = "<fill in: "

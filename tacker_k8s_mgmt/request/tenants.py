@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, Strict
 from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.network_plugins import Plugin
 from tacker_k8s_mgmt.request import fields
-from tacker_k8s_mgmt.request.structure import Location, Reading, Structure
+from tacker_k8s_mgmt.request.structure import Location, Structure, WrittenRequest
 
 #: RFC 1123's label, as names of namespaces are; the names that follow need room.
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
@@ -185,7 +185,7 @@ _NO_EXTERNAL_IPS = "DenyServiceExternalIPs"
 _OPEN = "isolated: false gives a tenant without isolation"
 
 
-def problems(reading: Reading) -> Iterator[str]:
+def problems(reading: WrittenRequest) -> Iterator[str]:
     """Sentences about what contradicts itself, or cannot be with this cluster."""
     places = _places(reading)
     names = [reading.get(*place, "name") for place in places]
@@ -205,7 +205,7 @@ def problems(reading: Reading) -> Iterator[str]:
             )
 
 
-def warnings(reading: Reading) -> Iterator[str]:
+def warnings(reading: WrittenRequest) -> Iterator[str]:
     """Sentences about what is not as safe as it may look."""
     plugin, chosen = _plugin(reading), reading.get(*_ADMISSION)
     if chosen is not None and _NO_EXTERNAL_IPS not in str(chosen) and _places(reading):
@@ -228,7 +228,7 @@ def warnings(reading: Reading) -> Iterator[str]:
             )
 
 
-def _places(reading: Reading) -> list[Location]:
+def _places(reading: WrittenRequest) -> list[Location]:
     tenants = reading.get(_TENANTS)
     if not isinstance(tenants, list):
         return []
@@ -239,7 +239,7 @@ def _places(reading: Reading) -> list[Location]:
     ]
 
 
-def _vim_names(reading: Reading, places: list[Location]) -> Iterator[str]:
+def _vim_names(reading: WrittenRequest, places: list[Location]) -> Iterator[str]:
     """VIMs of one name, and names that Tacker has no room for."""
     cluster = reading.get("vim_name")
     taken = {str(cluster)}
@@ -264,16 +264,16 @@ def _vim_names(reading: Reading, places: list[Location]) -> Iterator[str]:
         taken.add(name)
 
 
-def _plugin(reading: Reading) -> Plugin | None:
+def _plugin(reading: WrittenRequest) -> Plugin | None:
     chosen = reading.given(*_PLUGIN) or network_plugins.DEFAULT
     return network_plugins.PLUGINS.get(chosen) if isinstance(chosen, str) else None
 
 
-def _is_isolated(reading: Reading, place: Location) -> bool:
+def _is_isolated(reading: WrittenRequest, place: Location) -> bool:
     return reading.get(*place, "isolated") is not False
 
 
-def _isolation(reading: Reading, place: Location) -> Iterator[str]:
+def _isolation(reading: WrittenRequest, place: Location) -> Iterator[str]:
     plugin, name = _plugin(reading), reading.dotted(*place, "isolated")
     if not _is_isolated(reading, place):
         if reading.get(*place, "allowed"):
@@ -296,7 +296,9 @@ def _isolation(reading: Reading, place: Location) -> Iterator[str]:
         )
 
 
-def _exceptions(reading: Reading, place: Location, names: list[Any]) -> Iterator[str]:
+def _exceptions(
+    reading: WrittenRequest, place: Location, names: list[Any]
+) -> Iterator[str]:
     allowed = reading.get(*place, "allowed")
     for number, one in enumerate(allowed if isinstance(allowed, list) else ()):
         here = (*place, "allowed", str(number))

@@ -10,7 +10,7 @@ from posixpath import basename
 
 from tacker_k8s_mgmt.model import node_marks
 from tacker_k8s_mgmt.model.load_balancer import Server
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import (
     Count,
@@ -87,7 +87,7 @@ class Member:
     route: Server | None = None
     joins: bool = False
     settings: NodeSettings = field(default_factory=NodeSettings)
-    marks: NodeMarks | None = None
+    marks: NodeMetadata | None = None
 
     @property
     def is_worker(self) -> bool:

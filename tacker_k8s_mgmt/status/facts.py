@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import Count, Node, NodeObject, Role
 from tacker_k8s_mgmt.model.vim import Vim
 from tacker_k8s_mgmt.topology.heat_stack import Machines
@@ -105,7 +105,7 @@ class Answers:
     balancer: BalancerStatus | None = None
     vims: tuple[Vim, ...] | None = None
     counts: tuple[Count, ...] | None = None
-    marks: Mapping[str, NodeMarks] | None = None
+    marks: Mapping[str, NodeMetadata] | None = None
     settings: Settings = field(default_factory=Settings)
     clocks: Mapping[str, float] | None = None
 

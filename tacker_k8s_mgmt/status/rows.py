@@ -17,7 +17,7 @@ from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Role, api_url, name_nodes
 from tacker_k8s_mgmt.request.installation import LoadBalancer
-from tacker_k8s_mgmt.request.reader import API_PORT, InstallParams
+from tacker_k8s_mgmt.request.reader import API_PORT, ClusterRequest
 from tacker_k8s_mgmt.status import columns
 from tacker_k8s_mgmt.status.columns import BLANK, UNKNOWN, Member
 from tacker_k8s_mgmt.status.facts import Answers, Cell, Finding, Heal, Row, Source
@@ -139,7 +139,7 @@ def _faults(status: BalancerStatus, wanted: LoadBalancer) -> Iterator[Finding]:
 _NOT_COMPLETE = "it is on its way"
 
 
-def compare(answers: Answers, params: InstallParams) -> tuple[Row, ...]:
+def compare(answers: Answers, params: ClusterRequest) -> tuple[Row, ...]:
     """The rows: control planes, workers and, if there is one, the load balancer.
 
     A group of VMs has a row where Tacker's number of its VMs is not Heat's.
@@ -167,12 +167,12 @@ def compare(answers: Answers, params: InstallParams) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def sources(params: InstallParams) -> tuple[Source, ...]:
+def sources(params: ClusterRequest) -> tuple[Source, ...]:
     """The sources of this cluster."""
     return tuple(s for s in Source if params.load_balancer or s is not Source.BALANCER)
 
 
-def _members(answers: Answers, params: InstallParams) -> list[Member]:
+def _members(answers: Answers, params: ClusterRequest) -> list[Member]:
     heat, members = answers.machines, _membership(answers)
     listed = {node.name: node for node in answers.inventory or ()}
     seen = {node.name: node for node in answers.nodes or ()}
@@ -233,7 +233,7 @@ def _membership(answers: Answers) -> Membership | None:
     complete = (*heat.control_planes, *heat.workers)
     nodes = name_nodes(complete, previous) if answers.nodes is None else answers.nodes
     seen = frozenset(node.name for node in nodes)
-    joined = membership.whole_members(answers.joined, previous, seen)
+    joined = membership.full_members(answers.joined, previous, seen)
     if answers.inventory is None:
         joined = frozenset(vm.server_id for vm in complete)
     return membership.compare(heat, previous, joined, seen)

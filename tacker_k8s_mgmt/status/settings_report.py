@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tacker_k8s_mgmt.model import node_marks
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import Node
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.status.facts import Source
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
@@ -55,9 +55,9 @@ class SettingsReport:
 
 def rows(
     nodes: Sequence[Node],
-    marks: Mapping[str, NodeMarks],
+    marks: Mapping[str, NodeMetadata],
     settings: Settings,
-    params: InstallParams,
+    params: ClusterRequest,
 ) -> Iterator[SettingRow]:
     """The settings, node by node; then those whose selector names none.
 
@@ -66,7 +66,7 @@ def rows(
     """
     used: set[str] = set()
     for node in nodes:
-        actual = marks.get(node.name, NodeMarks(node.name))
+        actual = marks.get(node.name, NodeMetadata(node.name))
         present = actual.shown()
         entries = tuple(settings.entries(node, params))
         used.update(setting.entry for setting in entries)

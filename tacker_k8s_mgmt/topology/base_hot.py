@@ -18,7 +18,7 @@ import yaml
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.topology.heat_stack import (
     FLOATING_IP,
     VmSelector,
@@ -249,7 +249,7 @@ class Comparison:
     unknown: str = ""
 
 
-def compare(base: BaseHot, params: InstallParams) -> Comparison:
+def compare(base: BaseHot, params: ClusterRequest) -> Comparison:
     """Look for the groups and connection points that the parameters name."""
     resources = tuple(islice(base.resources(), _MOST))
     if len(resources) == _MOST:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.nodes import one_spelling
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.topology.heat_stack import FLOATING_IP, PORT, StackResource
 
 _RESOURCE_GROUP = "OS::Heat::ResourceGroup"
@@ -125,7 +125,7 @@ def left_out(resources: Iterable[StackResource]) -> tuple[str, ...]:
 
 
 def inner_points(
-    params: InstallParams, present: Sequence[Attachment]
+    params: ClusterRequest, present: Sequence[Attachment]
 ) -> Mapping[str, str]:
     """By connection point inside the cluster, the attribute that names it.
 
@@ -153,7 +153,7 @@ def _ports_of(cp: str, present: Iterable[Attachment]) -> frozenset[str]:
     return behind or frozenset({cp})
 
 
-def entry_point(params: InstallParams) -> str:
+def entry_point(params: ClusterRequest) -> str:
     """The connection point with the address at which Tacker reaches the API."""
     return (params.load_balancer or params.control_plane).ssh_cp
 
@@ -161,7 +161,7 @@ def entry_point(params: InstallParams) -> str:
 def shared_addresses(
     requested: Iterable[Attachment],
     present: Sequence[Attachment],
-    params: InstallParams,
+    params: ClusterRequest,
 ) -> tuple[str, ...]:
     """Names of scaling groups' connection points with an address in the request.
 

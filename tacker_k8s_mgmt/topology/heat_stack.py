@@ -21,7 +21,7 @@ from tacker_k8s_mgmt.request.installation import (
     LoadBalancer,
     NodeGroup,
 )
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.topology import scaling_groups
 from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY, Group, Member
 
@@ -51,7 +51,7 @@ class VmSelector:
     compute_host: bool = False
 
 
-def as_named(params: InstallParams, names: Container[str]) -> InstallParams:
+def as_named(params: ClusterRequest, names: Container[str]) -> ClusterRequest:
     """The parameters with the load balancer's port by the name that the stack has.
 
     :param names: of the resources in the stack.
@@ -65,7 +65,7 @@ def as_named(params: InstallParams, names: Container[str]) -> InstallParams:
     return params.model_copy(update={"load_balancer": balancer})
 
 
-def vm_selectors(params: InstallParams) -> Iterator[VmSelector]:
+def vm_selectors(params: ClusterRequest) -> Iterator[VmSelector]:
     """The selectors of control planes, workers and load balancer."""
     yield _selector(Role.CONTROL_PLANE, "master_node", params.control_plane, params)
     yield from _workers(params)
@@ -75,7 +75,7 @@ def vm_selectors(params: InstallParams) -> Iterator[VmSelector]:
 
 
 def _selector(
-    role: Role, attribute: str, group: NodeGroup | LoadBalancer, params: InstallParams
+    role: Role, attribute: str, group: NodeGroup | LoadBalancer, params: ClusterRequest
 ) -> VmSelector:
     nodes = group if isinstance(group, NodeGroup) else None
     return VmSelector(
@@ -89,7 +89,7 @@ def _selector(
     )
 
 
-def _workers(params: InstallParams) -> Iterator[VmSelector]:
+def _workers(params: ClusterRequest) -> Iterator[VmSelector]:
     group = params.workers
     selector = _selector(Role.WORKER, "worker_node", group, params)
     own = frozenset(aspect.aspect_id for aspect in group.aspects)
@@ -114,7 +114,7 @@ def roles(machines: Sequence[Machine]) -> Iterator[str]:
             yield f"the VM {server_id} was found for {times} roles; name its ports once"
 
 
-def address_problem(server_id: str, address: str, params: InstallParams) -> str:
+def address_problem(server_id: str, address: str, params: ClusterRequest) -> str:
     """Why a VM cannot have an address: pods or services have it; "" if it can."""
     family = params.address_family
     for attribute, network in (
@@ -251,7 +251,7 @@ class Machines:
 
 
 def find_machines(
-    stack_id: str, resources: Sequence[StackResource], params: InstallParams
+    stack_id: str, resources: Sequence[StackResource], params: ClusterRequest
 ) -> Machines:
     """The VMs that the parameters select.
 
@@ -412,7 +412,7 @@ class _Search:
     :ivar is_refused: one of these is no VM's condition: the parameters are wrong.
     """
 
-    def __init__(self, tree: _Tree, params: InstallParams) -> None:
+    def __init__(self, tree: _Tree, params: ClusterRequest) -> None:
         self._tree = tree
         self._params = params
         self.machines: list[Machine] = []
@@ -569,7 +569,7 @@ def _machine(
     selector: VmSelector,
     stack: Mapping[str, StackResource],
     tree: _Tree,
-    params: InstallParams,
+    params: ClusterRequest,
 ) -> Machine:
     ssh = stack[selector.ssh_cp]
     ssh_cp, nic_cp = (f"{selector.attribute}.{n}_cp_name" for n in ("ssh", "nic"))

@@ -44,7 +44,7 @@ class Membership:
         return tuple(node for node in self.nodes if node.name not in names)
 
 
-def whole_members(
+def full_members(
     recorded: Collection[str] | None, previous: Sequence[Node], seen: Collection[str]
 ) -> frozenset[str]:
     """Ids of the servers that have joined completely.

@@ -11,7 +11,7 @@ from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.model.node_settings import NodeSettings, Scope, Setting
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.request.installation import NodeGroup
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 
 class SettingsError(errors.ProblemList):
@@ -66,11 +66,11 @@ class Settings:
         if found := (*self.problems, *problems):
             raise SettingsError(found)
 
-    def of(self, node: Node, params: InstallParams) -> NodeSettings:
+    def of(self, node: Node, params: ClusterRequest) -> NodeSettings:
         """The settings of one node."""
         return node_settings.combined(tuple(self.entries(node, params)))
 
-    def entries(self, node: Node, params: InstallParams) -> Iterator[Setting]:
+    def entries(self, node: Node, params: ClusterRequest) -> Iterator[Setting]:
         """The settings whose selector names this node."""
         group = _group(node.role, params)
         # Without labels of its own, an aspect is not recorded with its nodes.
@@ -87,7 +87,7 @@ class Settings:
             elif names[setting.scope] == setting.name:
                 yield setting
 
-    def unknown(self, nodes: Sequence[Node], params: InstallParams) -> Iterator[str]:
+    def unknown(self, nodes: Sequence[Node], params: ClusterRequest) -> Iterator[str]:
         """A problem for each requested setting whose selector names nothing."""
         workers = params.workers
         aspects = {aspect.aspect_id for aspect in workers.aspects}
@@ -110,7 +110,7 @@ class Settings:
             if setting.scope is Scope.VNFC and self.vnfcs.get(name) not in servers:
                 yield f"{setting.entry} is of a VNFC that has no node"
 
-    def owned(self, nodes: Sequence[Node], params: InstallParams) -> Iterator[str]:
+    def owned(self, nodes: Sequence[Node], params: ClusterRequest) -> Iterator[str]:
         """A problem for each label and taint that the parameters set, too."""
         taken = {
             (node.role, node.aspect_id): set(_of_parameters(node, params))
@@ -128,11 +128,13 @@ class Settings:
             )
 
 
-def _group(role: Role, params: InstallParams) -> NodeGroup:
+def _group(role: Role, params: ClusterRequest) -> NodeGroup:
     return params.control_plane if role is Role.CONTROL_PLANE else params.workers
 
 
-def _of_parameters(node: Node, params: InstallParams) -> Iterator[tuple[str, str, str]]:
+def _of_parameters(
+    node: Node, params: ClusterRequest
+) -> Iterator[tuple[str, str, str]]:
     variables = inventory.kubelet_vars(node, params)
     for key in variables["node_labels"]:
         yield "label", key, ""

@@ -72,7 +72,7 @@ class Scene:
             self.sent.wait()
         instance = self.subject.journal_of(self.step.operation)
         path = journal.path_of(state_path, instance)
-        with journal.Reader(path) as reader:
+        with journal.JournalReader(path) as reader:
             reader.read()
             while not self.rested.is_set():
                 for one in reader.read():

@@ -27,8 +27,8 @@ from tacker_k8s_mgmt.hooks.v1 import hook as context
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.remote.ssh import login, session
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
-from tacker_k8s_mgmt.remote.ssh.login import Logins
-from tacker_k8s_mgmt.remote.ssh.session import Endpoint
+from tacker_k8s_mgmt.remote.ssh.login import Credentials
+from tacker_k8s_mgmt.remote.ssh.session import LoginTarget
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.requests import additional_params
@@ -104,7 +104,7 @@ class Site(context.V1Site):
 
 def endpoint(*_, **__):
     """Every host is the one server."""
-    return Endpoint("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["port"])
+    return LoginTarget("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["port"])
 
 
 def instance():
@@ -205,10 +205,10 @@ def lives(driver):
 
 def limits():
     """What each limit says when it has passed."""
-    silent = Endpoint("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["silent_port"])
+    silent = LoginTarget("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["silent_port"])
 
     def connect(to):
-        return login.connect(
+        return login.open_ssh(
             to, connect_timeout=1, host_keys=HostKeys(), redact=str, deadline=2
         )
 
@@ -241,7 +241,7 @@ def main():
     vars(metadata_patch).update(read=lambda hook: SETTINGS)
     nothing = types.SimpleNamespace(find_stack=lambda name: None)
     vars(stack).update(heat_of=lambda context, vnf_instance: nothing)
-    Logins.endpoint = endpoint
+    Credentials.endpoint = endpoint
     vars(vim_registry).update(
         VimRegistry=lambda context, vnf_instance: WORLDS[vnf_instance.id].vims,
         _plugin=lambda: types.SimpleNamespace(get_vims=lambda context: []),

@@ -23,7 +23,7 @@ from tacker.sol_refactored import objects as v2_objects
 
 from tacker_k8s_mgmt.hooks.v1 import vim_registry
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
-from tacker_k8s_mgmt.hooks.v2.connections import Connections
+from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.model.vim import VimSpec
 from tacker_k8s_mgmt.request import reader as parameters
 
@@ -206,7 +206,7 @@ def _vims(context: Any, params: Params) -> dict[str, str]:
     two = v2_objects.VnfInstanceV2.get_by_id(context, second)
     instance = two.to_dict()
     spec = VimSpec("two", "https://two.example:6443", SecretStr("t0ken"), "CA")
-    Connections(instance, v2_lookup._state_path()).register(spec)
+    VimEntry(instance, v2_lookup._state_path()).register(spec)
     changed = v2_objects.VnfInstanceV2.from_dict(instance)
     two.vimConnectionInfo = changed.vimConnectionInfo
     two.update(context)

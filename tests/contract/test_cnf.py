@@ -37,12 +37,12 @@ from tacker_k8s_mgmt.features.exposure.cnf_operations import (
 from tacker_k8s_mgmt.hooks import instances as lookup
 from tacker_k8s_mgmt.hooks.cnf import driver, manifests
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE
-from tacker_k8s_mgmt.hooks.cnf.v2 import V2Call
+from tacker_k8s_mgmt.hooks.cnf.v2 import CnfHookV2
 from tacker_k8s_mgmt.hooks.v1 import database, stack, vim_registry
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
 from tacker_k8s_mgmt.hooks.v2 import connections
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
-from tacker_k8s_mgmt.hooks.v2.call import Call, cluster_vim_id
+from tacker_k8s_mgmt.hooks.v2.call import HookCall, cluster_vim_id
 from tacker_k8s_mgmt.hooks.v2.hook import V2Hook
 from tacker_k8s_mgmt.model.vim import ClusterAccess, ClusterIdentity
 from tacker_k8s_mgmt.remote.kubernetes import api_login
@@ -518,13 +518,13 @@ class TestRights:
             "instantiatedVnfInfo": {"metadata": {"namespace": "theirs"}},
         }
         patch = {"metadata": {ATTRIBUTE: ONLY_LB}}
-        call = Call(hook, patch, one, {}, "/nonexistent")
+        call = HookCall(hook, patch, one, {}, "/nonexistent")
         with contextlib.suppress(api_login.LoginNotAccepted):
-            driver.perform(V2Call(call))
+            driver.perform(CnfHookV2(call))
         assert worked == []
         if asked:
             access["bearer_token"] = "g00d"
-            driver.perform(V2Call(call))
+            driver.perform(CnfHookV2(call))
             assert len(worked) == 1
 
 
@@ -741,7 +741,7 @@ def v2_call(operation, package="", params=None, request=None, **changes):
         **changes,
     }
     given = {"additionalParams": params or {}, **(request or {})}
-    return Call(operation, given, one, {}, str(package))
+    return HookCall(operation, given, one, {}, str(package))
 
 
 class TestV2:
@@ -750,7 +750,7 @@ class TestV2:
         place.parent.mkdir(parents=True)
         place.write_text(MANIFEST)
         params = {"lcm-kubernetes-def-files": FILES, "namespace": "ours"}
-        driver.perform(V2Call(v2_call("instantiate_start", tmp_path, params)))
+        driver.perform(CnfHookV2(v2_call("instantiate_start", tmp_path, params)))
         ((_, _, operation, arguments),) = done
         (expected,) = arguments["expected"](False)
         assert operation is CheckExposure
@@ -758,26 +758,26 @@ class TestV2:
 
     def test_parameter_is_kept_for_later_operations(self, done):
         call = v2_call("instantiate_end", params={ATTRIBUTE: WEB})
-        driver.perform(V2Call(call))
+        driver.perform(CnfHookV2(call))
         assert call.instance["metadata"] == {ATTRIBUTE: WEB}
         later = v2_call("heal_end", metadata=call.instance["metadata"])
-        driver.perform(V2Call(later))
+        driver.perform(CnfHookV2(later))
         assert [one[2] for one in done] == [Expose, Expose]
         assert [one.name for one in done[1][3]["params"].services] == ["web"]
         end = v2_call("terminate_end", metadata=call.instance["metadata"])
-        driver.perform(V2Call(end))
+        driver.perform(CnfHookV2(end))
         assert end.instance["metadata"] == {}
 
     def test_request_of_the_instantiation_comes_before_the_metadata(self, done):
         params, metadata = {ATTRIBUTE: WEB}, {ATTRIBUTE: ONLY_LB, "owner": "us"}
         call = v2_call("instantiate_end", params=params, metadata=metadata)
-        driver.perform(V2Call(call))
+        driver.perform(CnfHookV2(call))
         assert call.instance["metadata"] == {ATTRIBUTE: WEB, "owner": "us"}
         assert [one.name for one in done[0][3]["params"].services] == ["web"]
 
     def test_services_are_told_by_label_or_release(self):
         info = {"metadata": {"namespace": "ours", "release_name": "r"}}
-        cnf = V2Call(v2_call("heal_end", instantiatedVnfInfo=info)).cnf()
+        cnf = CnfHookV2(v2_call("heal_end", instantiatedVnfInfo=info)).cnf()
         assert (cnf.vnf_id, cnf.namespace) == (CNF, "ours")
         # Its name is known before Tacker has noted it.
         assert cnf.release == "vnf" + CNF.replace("-", "")
@@ -785,11 +785,13 @@ class TestV2:
     def test_modification_is_checked_before_it_is_stored(self, done):
         wrong = {"metadata": {ATTRIBUTE: {"services": 1}}}
         with pytest.raises(errors.ExposureParamError, match="`fail`"):
-            driver.perform(V2Call(v2_call("modify_information_start", request=wrong)))
+            driver.perform(
+                CnfHookV2(v2_call("modify_information_start", request=wrong))
+            )
         assert done == []
         right = {"metadata": {ATTRIBUTE: ONLY_LB}}
-        driver.perform(V2Call(v2_call("modify_information_start", request=right)))
-        driver.perform(V2Call(v2_call("modify_information_end", **right)))
+        driver.perform(CnfHookV2(v2_call("modify_information_start", request=right)))
+        driver.perform(CnfHookV2(v2_call("modify_information_end", **right)))
         assert [one[2] for one in done] == [CheckModified, Expose]
 
     @pytest.mark.parametrize(
@@ -805,11 +807,11 @@ class TestV2:
         kept = {"metadata": {ATTRIBUTE: copy.deepcopy(WEB)}}
         request = {"metadata": {ATTRIBUTE: change}}
         call = v2_call("modify_information_start", request=request, **kept)
-        driver.perform(V2Call(call))
+        driver.perform(CnfHookV2(call))
         after = vnf_instance_utils.json_merge_patch(
             kept["metadata"], copy.deepcopy(request["metadata"])
         )
-        driver.perform(V2Call(v2_call("modify_information_end", metadata=after)))
+        driver.perform(CnfHookV2(v2_call("modify_information_end", metadata=after)))
         assert [one[2] for one in done] == [CheckModified, Expose]
         for *_, arguments in done:
             assert [one.name for one in arguments["params"].services] == named
@@ -821,17 +823,17 @@ class TestV2:
         registered(v1=[(ONE, ENDPOINT), (TWO, moved)])
         vims = {"cluster": {"interfaceInfo": {"endpoint": moved}}}
         request = {"metadata": {ATTRIBUTE: {"services": []}}, "vimConnectionInfo": vims}
-        driver.perform(V2Call(v2_call("modify_information_start", request=request)))
+        driver.perform(CnfHookV2(v2_call("modify_information_start", request=request)))
         assert [one[0] for one in done] == [TWO]
 
     def test_other_modifications_are_not_checked_on_the_cluster(self, done):
         request = {"metadata": {"owner": "us"}}
-        driver.perform(V2Call(v2_call("modify_information_start", request=request)))
+        driver.perform(CnfHookV2(v2_call("modify_information_start", request=request)))
         assert done == []
 
     @pytest.mark.parametrize("hook", ["instantiate_rollback_start", "terminate_start"])
     def test_it_is_removed(self, done, hook):
-        driver.perform(V2Call(v2_call(hook)))
+        driver.perform(CnfHookV2(v2_call(hook)))
         assert [one[2] for one in done] == [Unexpose]
 
 
@@ -839,7 +841,7 @@ class TestV2:
     "cluster",
     [
         lambda name: V1Hook(name, CONTEXT, instance()),
-        lambda name: V2Hook(Call(name, {}, {"id": ONE}, {}, package=""), cfg.CONF),
+        lambda name: V2Hook(HookCall(name, {}, {"id": ONE}, {}, package=""), cfg.CONF),
     ],
     ids=["v1", "v2"],
 )

@@ -15,7 +15,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import stack, vim_registry
 from tacker_k8s_mgmt.hooks.v1.hook import V1Site
 from tacker_k8s_mgmt.hooks.v2 import stack as v2_heat
-from tacker_k8s_mgmt.hooks.v2.call import Call
+from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.remote import heat
 from tests.contract.openstack_api import OpenStack, silent
 from tests.contract.v1_instances import hook
@@ -58,7 +58,7 @@ def v2(keystone, monkeypatch, tmp_path):
         "accessInfo": {name: "x" for name in names},
     }
     instance = {"id": VNF, "vimConnectionInfo": {"openstack": vim}}
-    return v2_heat.resources_of(Call("heal_end", {}, instance, {}, package=""))
+    return v2_heat.resources_of(HookCall("heal_end", {}, instance, {}, package=""))
 
 
 @pytest.fixture(params=[v1, v2], ids=["v1", "v2"])

@@ -26,7 +26,7 @@ from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.network_plugins import minor, numbers
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.structure import variable_names
 from tests.helpers.full_request import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
 from tests.helpers.samples import parsed
@@ -172,8 +172,8 @@ class TestTable:
         missing = {
             name
             for names in (
-                *variable_names(InstallParams).values(),
-                *variable_names(InstallParams, defaults=True).values(),
+                *variable_names(ClusterRequest).values(),
+                *variable_names(ClusterRequest, defaults=True).values(),
             )
             for name in names
             if name not in there and not releases.removal(name)

@@ -243,7 +243,7 @@ class TestV2:
         monkeypatch.setattr(v2_objects.VnfInstanceV2, "get_by_id", lambda *_: instance)
         found = [row["id"] for row in v2_lookup._operations(CONTEXT, "vnf")]
         assert found == ["first", "second", "third", "fourth"]
-        carried_out = v2_lookup.Record("vnf").carried_out()
+        carried_out = v2_lookup.V2Record("vnf").carried_out()
         assert [one["of"] for one in carried_out] == ["fourth", "second", "first"]
 
     @pytest.mark.parametrize(
@@ -489,7 +489,7 @@ def test_only_recorded_keys_are_given_to_a_session(seen, monkeypatch):
             get=lambda path: b"192.0.2.1 ssh-ed25519 KEY\n",
         )
 
-    monkeypatch.setattr(login, "connect", connect)
+    monkeypatch.setattr(login, "open_ssh", connect)
     seen.cluster(Machine(Role.CONTROL_PLANE, "s", "192.0.2.1", "10.0.0.1"))
     assert [type(keys) for keys in given] == [RecordedKeys, RecordedKeys]
 
@@ -501,7 +501,7 @@ def test_a_silent_ansible_server_is_waited_for_once(seen, monkeypatch):
         tries.append(endpoint.host)
         raise errors.RemoteError(detail="no answer")
 
-    monkeypatch.setattr(login, "connect", connect)
+    monkeypatch.setattr(login, "open_ssh", connect)
     machine = Machine(Role.CONTROL_PLANE, "s", "192.0.2.1", "10.0.0.1")
     for ask in (lambda: seen.workdir, lambda: seen.cluster(machine)):
         with pytest.raises(errors.RemoteError) as caught:

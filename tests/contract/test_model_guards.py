@@ -85,7 +85,7 @@ GUARDS = (
     Guard(
         "a rollback is not advised that would delete other workers",
         V1,
-        group_sizes.way_on,
+        group_sizes.advice_after_scale_out,
         "if after is None or after == before:",
         "if True:",
         "Heat deleted the member",

@@ -54,14 +54,14 @@ class TestFindings:
     def test_an_unusable_key_of_the_server_is_found_before_any_connection(
         self, made, monkeypatch
     ):
-        monkeypatch.setattr(login, "connect", lambda *_, **__: pytest.fail("asked"))
+        monkeypatch.setattr(login, "open_ssh", lambda *_, **__: pytest.fail("asked"))
         found = made({"ansible.private_key": "/etc/shadow"}).server_findings()
         assert [one.split()[0] for one in found] == ["ansible.private_key"]
 
     def test_other_keys_are_found_beside_what_is_wrong_with_the_server(
         self, made, monkeypatch
     ):
-        monkeypatch.setattr(login, "connect", nowhere)
+        monkeypatch.setattr(login, "open_ssh", nowhere)
         found = made({"worker_node.private_key": "/etc/shadow"}).server_findings()
         assert [one.split()[0] for one in found] == [
             "worker_node.private_key",
@@ -76,7 +76,7 @@ class TestKeyDirectory:
             raise errors.RemoteError(detail="It shall not have a try.")
 
         monkeypatch.setattr(v1_context.V1Site, "_keys", lambda _: None)
-        monkeypatch.setattr(login, "connect", connect)
+        monkeypatch.setattr(login, "open_ssh", connect)
         for project in (PROJECT, "another"):
             (tmp_path / project).mkdir()
             (tmp_path / project / "key").write_text(KEY.private)
@@ -113,7 +113,7 @@ def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch)
             done.append((name, text))
 
     monkeypatch.setattr(v1_context.V1Site, "workdir", Directory())
-    monkeypatch.setattr(login, "connect", connect)
+    monkeypatch.setattr(login, "open_ssh", connect)
     monkeypatch.setattr(PlaybookRunner, "run", lambda *_, **__: done.append("the run"))
     one.playbooks.run(PlaybookRequest("cluster.yml"), 1, lambda progress: None)
     key = (

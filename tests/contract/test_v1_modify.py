@@ -19,7 +19,7 @@ from tacker.vnflcm import vnflcm_driver
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.features.exposure.cnf_operations import CheckModified, Expose
 from tacker_k8s_mgmt.hooks.cnf import driver as clusters
-from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE, V1Call
+from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE, CnfHookV1
 from tacker_k8s_mgmt.hooks.v1 import hook as v1_context
 from tacker_k8s_mgmt.hooks.v1 import instance
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
@@ -220,7 +220,7 @@ class TestCnf:
 
         monkeypatch.setattr(clusters, "work", work)
         monkeypatch.setattr(clusters, "at", lambda *arguments: "the cluster")
-        monkeypatch.setattr(V1Call, "endpoint", lambda call: "https://lb")
+        monkeypatch.setattr(CnfHookV1, "endpoint", lambda call: "https://lb")
         return found
 
     @pytest.fixture

@@ -103,7 +103,7 @@ class Directory:
         if name != "known_hosts":
             return '{"server-9": "192.0.2.9"}'
         if self.text is None:
-            raise errors.SpoiledFile(path="p", host="h", reason="it is no text")
+            raise errors.DamagedFile(path="p", host="h", reason="it is no text")
         return self.text
 
 
@@ -120,7 +120,7 @@ def test_host_keys_that_cannot_be_read_are_not_taken_for_none(monkeypatch, text)
     monkeypatch.setattr(v1_context.V1Site, "workdir", directory)
     made = v1_context.V1Site.__new__(v1_context.V1Site)
     made._node_keys, made._params = None, params()
-    with pytest.raises(errors.SpoiledFile, match="Or delete it") as caught:
+    with pytest.raises(errors.DamagedFile, match="Or delete it") as caught:
         made.host_keys("192.0.2.7")
     assert "no text" in str(caught.value) or f"{directory.path}/known_hosts on" in (
         str(caught.value)

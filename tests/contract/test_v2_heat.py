@@ -15,7 +15,7 @@ from tacker.sol_refactored.infra_drivers.openstack import heat_utils
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v2 import stack
-from tacker_k8s_mgmt.hooks.v2.call import Call
+from tacker_k8s_mgmt.hooks.v2.call import HookCall
 
 VIM = {
     "vimId": "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01",
@@ -100,7 +100,7 @@ def test_options_that_an_earlier_tacker_has_not_are_as_if_off(monkeypatch):
 
 def test_a_keystone_that_does_not_answer_is_a_remote_error():
     instance = {"id": VIM["vimId"], "vimConnectionInfo": {"openstack": VIM}}
-    call = Call("heal_end", {}, instance, {}, package="")
+    call = HookCall("heal_end", {}, instance, {}, package="")
     with pytest.raises(errors.RemoteError) as caught:
         stack.resources_of(call)
     assert "could not be read: Unable to establish connection" in str(caught.value)

@@ -12,7 +12,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v2 import driver
 from tacker_k8s_mgmt.hooks.v2 import hook as context
-from tacker_k8s_mgmt.hooks.v2.call import Call
+from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.hooks.v2.hook import read
 from tacker_k8s_mgmt.request import reader as parameters
 from tacker_k8s_mgmt.tools.csar import parts
@@ -87,7 +87,7 @@ def made(package, site, tmp_path, monkeypatch):
         request["additionalParams"].update(more)
         if ours is not None:
             request["additionalParams"]["k8s_cluster_installation_param"] = ours
-        call = Call(
+        call = HookCall(
             operation=f"change_current_package_{name}",
             request=request,
             instance=copy.deepcopy(instance),

@@ -84,7 +84,7 @@ def enter(path):
         site = pickle.load(file)  # noqa: S301
 
     def made(hook, _params):
-        site.vims = connections.Connections(hook.call.instance)
+        site.vims = connections.VimEntry(hook.call.instance)
         return site
 
     def keep():

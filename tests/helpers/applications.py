@@ -9,15 +9,15 @@ import yaml
 
 from lab import settings as lab_settings
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.features.applications.feature import ApplicationChanges
+from tacker_k8s_mgmt.features.applications.feature import ApplicationsWork
 from tacker_k8s_mgmt.features.applications.host import ApplicationHost
 from tacker_k8s_mgmt.model.nodes import Node
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Runner, Step
-from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.remote.timing import Clock
-from tacker_k8s_mgmt.request.reader import InstallParams, parse
+from tacker_k8s_mgmt.request.reader import ClusterRequest, parse
 from tacker_k8s_mgmt.text import Redactor
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.site import FakeSite
@@ -62,7 +62,7 @@ class ApplicationSite(FakeSite):
     def cluster(self, control_plane: Node) -> Any:
         if self.session is None or self.kube is None:
             return super().cluster(control_plane)
-        return KubeControl(self.session, self.kube.kube.url)
+        return ClusterApi(self.session, self.kube.kube.url)
 
     def applications(self, control_plane: Node) -> Any:
         assert self.session is not None
@@ -78,16 +78,16 @@ def opened(kube: KubeSite, session: Session) -> ApplicationSite:
     return site
 
 
-def bring(site: ApplicationSite, params: InstallParams) -> FakeJournal:
+def bring(site: ApplicationSite, params: ClusterRequest) -> FakeJournal:
     """Bring the applications to what the parameters want."""
     state = state_of(site, params)
-    changes = ApplicationChanges(state)
+    changes = ApplicationsWork(state)
     check = Step("check the applications", changes.check)
     return run(state, (check, *changes.changes()), changes.left)
 
 
-def state_of(site: ApplicationSite, params: InstallParams) -> ClusterState:
-    deps = Dependencies(
+def state_of(site: ApplicationSite, params: ClusterRequest) -> ClusterState:
+    deps = OperationContext(
         params,
         VNF,
         site,  # type: ignore[arg-type]
@@ -227,7 +227,7 @@ def files(**changes: list[Any]) -> dict[str, bytes]:
     return {path: manifest(*objects) for path, objects in content.items()}
 
 
-def wanted(*apps: Any, **more: Any) -> InstallParams:
+def wanted(*apps: Any, **more: Any) -> ClusterRequest:
     changes = {"applications": [*apps], "cluster": {"helm": True}, **more}
     parsed = parse(additional_params(**changes), lambda _: "s3cret-of-the-shop")
     assert parsed is not None

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from tacker_k8s_mgmt.features.table import FEATURES
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
-from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
+from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.operations.modify import Modify
-from tacker_k8s_mgmt.remote.readonly_site import SeenSite
+from tacker_k8s_mgmt.remote.readonly_site import ReadOnlySite
 from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.site import FakeSite
@@ -47,9 +47,9 @@ def modify(
     return run(Modify, site, wanted, patch=["k8s_nodes"], **arguments)
 
 
-def marks(site: FakeSite, name: str) -> NodeMarks:
+def marks(site: FakeSite, name: str) -> NodeMetadata:
     cordoned = name in site.cordoned
-    return replace(site.marks.get(name, NodeMarks(name)), unschedulable=cordoned)
+    return replace(site.marks.get(name, NodeMetadata(name)), unschedulable=cordoned)
 
 
 def labels(site: FakeSite, name: str) -> Mapping[str, str]:
@@ -62,6 +62,8 @@ def routes(site: FakeSite) -> Collection[str]:
 
 def report(site: FakeSite) -> list[tuple[str, str]]:
     """What ``cluster check`` finds."""
-    view = cast(SeenSite, site)
-    done = Survey(params(), VNF, view, site.settings, features=FEATURES).take()
+    view = cast(ReadOnlySite, site)
+    done = ClusterInspection(
+        params(), VNF, view, site.settings, features=FEATURES
+    ).take()
     return [(row.name, found.text) for row in done.rows for found in row.findings]

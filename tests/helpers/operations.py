@@ -12,10 +12,10 @@ from tacker_k8s_mgmt.operations.instantiate import (
     WholeHealStart,
 )
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut
-from tacker_k8s_mgmt.operations.state import Dependencies
+from tacker_k8s_mgmt.operations.state import OperationContext
 from tacker_k8s_mgmt.operations.step import Runner
 from tacker_k8s_mgmt.remote.site import Site
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.text import Redactor
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.journal import FakeJournal
@@ -25,9 +25,9 @@ from tests.helpers.requests import VNF, params
 
 
 def dependencies(
-    wanted: InstallParams, site: FakeSite, clock: FakeClock
-) -> Dependencies:
-    return Dependencies(
+    wanted: ClusterRequest, site: FakeSite, clock: FakeClock
+) -> OperationContext:
+    return OperationContext(
         wanted,
         VNF,
         # Without etcd: tests of several control planes have a whole site.

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.structure import Structure, border_names
 from tests.helpers.samples import KEY, REMOVED, changed
 
@@ -53,7 +53,7 @@ LISTED_SECRETS: Mapping[str, Mapping[str, Any]] = {
 
 
 def attributes(
-    model: type[Structure] = InstallParams, place: str = ""
+    model: type[Structure] = ClusterRequest, place: str = ""
 ) -> Iterator[str]:
     for name, nested in border_names(model).items():
         yield f"{place}{name}"
@@ -79,8 +79,8 @@ private_keys = passwords.map(lambda text: KEY.replace("secret1", text)) | passwo
 
 
 def outcome(
-    read: Callable[..., InstallParams | None], *given: Any
-) -> tuple[InstallParams | None, tuple[str, ...]]:
+    read: Callable[..., ClusterRequest | None], *given: Any
+) -> tuple[ClusterRequest | None, tuple[str, ...]]:
     """The model, or the problems, with everything that the error carries."""
     try:
         return read(*given), ()

@@ -12,7 +12,7 @@ import pytest
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.request import reader, structure
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -87,7 +87,7 @@ def request(body: Any) -> dict[str, Any]:
     }
 
 
-def parsed(changes: dict[str, Any] | None = None) -> InstallParams:
+def parsed(changes: dict[str, Any] | None = None) -> ClusterRequest:
     """The simple parameters, with changes, as the model."""
     made = reader.parse(request(changed(changes or {})))
     assert made is not None

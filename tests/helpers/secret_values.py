@@ -8,7 +8,7 @@ import pytest
 
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.request import reader
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.secrets import Reference, Unresolved
 from tests.helpers.param_strategies import LISTED_SECRETS, OPTION_SECRETS, with_option
 from tests.helpers.samples import KEY, changed, request
@@ -67,7 +67,7 @@ def written(name: str) -> str:
     return name.replace("*", "0")
 
 
-def compared(made: InstallParams) -> InstallParams:
+def compared(made: ClusterRequest) -> ClusterRequest:
     """Without how the parameters came about."""
     own = {"references": (), "resolved": (), "changed_logins": frozenset()}
     return made.model_copy(update=own | {"warnings": ()})

@@ -24,7 +24,7 @@ from paramiko import common, sftp
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
-from tacker_k8s_mgmt.remote.ssh.session import Endpoint
+from tacker_k8s_mgmt.remote.ssh.session import LoginTarget
 from tests.helpers.tool_warnings import warnings_in
 
 #: The server stands for another machine: nothing that it logs, such as a client that
@@ -82,11 +82,13 @@ class Sshd:
         self.port = self._socket.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def endpoint(self, password: str = PASSWORD, user: str = USER) -> Endpoint:
-        return Endpoint("127.0.0.1", user, SecretStr(password), self.port)
+    def endpoint(self, password: str = PASSWORD, user: str = USER) -> LoginTarget:
+        return LoginTarget("127.0.0.1", user, SecretStr(password), self.port)
 
-    def key_endpoint(self, private_key: str, password: str | None = None) -> Endpoint:
-        return Endpoint(
+    def key_endpoint(
+        self, private_key: str, password: str | None = None
+    ) -> LoginTarget:
+        return LoginTarget(
             "127.0.0.1",
             USER,
             SecretStr(password) if password else None,

@@ -8,7 +8,7 @@ from typing import Any, cast
 from tacker_k8s_mgmt.features.exposure import rows as exposure_rows
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ExposedService, Server
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import (
     Count,
     Machine,
@@ -19,7 +19,7 @@ from tacker_k8s_mgmt.model.nodes import (
 )
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.model.vim import Vim
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.status.facts import Answers, Row, Source
 from tacker_k8s_mgmt.status.rows import compare
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
@@ -84,7 +84,7 @@ class Scene:
         self.services: list[ExposedService] = []
         self.exposures: list[Exposure] = []
         self.cluster_services: list[Service] = []
-        self.marks: dict[str, NodeMarks] = {}
+        self.marks: dict[str, NodeMetadata] = {}
         self.settings = Settings()
 
     def node(self, name: str, **changes: Any) -> None:
@@ -140,7 +140,7 @@ class Scene:
 
 
 def rows(
-    scene: Scene, params: InstallParams = PARAMS, silent: Iterable[str] = ()
+    scene: Scene, params: ClusterRequest = PARAMS, silent: Iterable[str] = ()
 ) -> dict[str, Row]:
     found = compare(scene.answers(silent), params)
     exposed = exposure_rows.rows(scene.exposed(silent)) if params.load_balancer else ()
@@ -152,7 +152,7 @@ def cells(row: Row, columns: Sequence[Source] = COLUMNS) -> list[str]:
 
 
 def findings(
-    scene: Scene, params: InstallParams = PARAMS, silent: Iterable[str] = ()
+    scene: Scene, params: ClusterRequest = PARAMS, silent: Iterable[str] = ()
 ) -> dict[str, list[str]]:
     """Everything that differs, by row."""
     found = rows(scene, params, silent)

@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.upgrade import Upgrade, UpgradeStart
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
-from tacker_k8s_mgmt.request.reader import InstallParams, merged, parse
+from tacker_k8s_mgmt.request.reader import ClusterRequest, merged, parse
 from tests.helpers.fakes.cluster import FakeCluster
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.nodes import FakeNode, machine, takes
@@ -33,7 +33,7 @@ HEALTH_JOB = {
 
 def wanted(
     version: str = NEW, load_balancer: bool = True, **changes: Any
-) -> InstallParams:
+) -> ClusterRequest:
     """The parameters of a request that asks for a version."""
     change = {"cluster": {"kubernetes_version": version}, **changes}
     later = {"k8s_cluster_installation_param": change}
@@ -48,11 +48,11 @@ def stored(load_balancer: bool = True) -> dict[str, Any]:
     return additional_params(cluster={"kubernetes_version": OLD}, **without)
 
 
-def upgrade(site: "UpgradingSite", params: InstallParams | None = None) -> FakeJournal:
+def upgrade(site: "UpgradingSite", params: ClusterRequest | None = None) -> FakeJournal:
     return run(Upgrade, site, params or wanted())
 
 
-def check(site: "UpgradingSite", params: InstallParams | None = None) -> FakeJournal:
+def check(site: "UpgradingSite", params: ClusterRequest | None = None) -> FakeJournal:
     return run(UpgradeStart, site, params or wanted())
 
 

@@ -17,7 +17,7 @@ from tacker_k8s_mgmt.request.secrets import attributes
 from tacker_k8s_mgmt.request.structure import Structure
 
 _MODELS: dict[str, type[Structure]] = {
-    reader.ATTRIBUTE: reader.InstallParams,
+    reader.ATTRIBUTE: reader.ClusterRequest,
     cnf_exposure.ATTRIBUTE: cnf_exposure.ExposureParams,
 }
 

@@ -36,7 +36,7 @@ BACK = "gone back"
 REMOVING = "being removed"
 
 
-class Spoiled(Exception):
+class DamagedRecord(Exception):
     """A record that is not as it was written."""
 
 
@@ -93,7 +93,7 @@ class Content:
 
 
 @dataclass(frozen=True)
-class Record:
+class InstalledApplication:
     """What the cluster records of an application.
 
     :param state: :data:`APPLYING`, :data:`APPLIED`, :data:`BACK`, :data:`FAILED` or
@@ -136,11 +136,11 @@ class Record:
         # Without the time, so that the same record is the same text.
         return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
-    def changed(self, **fields: Any) -> "Record":
+    def changed(self, **fields: Any) -> "InstalledApplication":
         """A copy with other fields."""
         return replace(self, **fields)
 
-    def enter(self, state: str, **fields: Any) -> "Record":
+    def enter(self, state: str, **fields: Any) -> "InstalledApplication":
         """A copy as of now, in another state; without a detail if none is given."""
         updated = datetime.now(timezone.utc).isoformat(timespec="seconds")
         fields = {"detail": "", **fields, "updated": updated}
@@ -157,12 +157,12 @@ def unpacked(text: str, largest: int = LARGEST) -> str:
         data = base64.b64decode(text, validate=True)
         return untrusted.unpack_gzip(data, largest).decode()
     except untrusted.TooLarge:
-        raise Spoiled("it is too large, by itself or with the others") from None
+        raise DamagedRecord("it is too large, by itself or with the others") from None
     except (untrusted.Damaged, ValueError):
-        raise Spoiled("it is not as it was written") from None
+        raise DamagedRecord("it is not as it was written") from None
 
 
-def read(text: str) -> Record:
+def read(text: str) -> InstalledApplication:
     """The record of a JSON text of :func:`unpacked`.
 
     :raises Spoiled: it is none of this format.
@@ -170,12 +170,14 @@ def read(text: str) -> Record:
     try:
         fields = untrusted.parse_json(text)
         if fields.pop("format") != _FORMAT:
-            raise Spoiled("it is of another release of tacker-k8s-mgmt")
+            raise DamagedRecord("it is of another release of tacker-k8s-mgmt")
         good, leaving = fields.pop("good"), tuple(fields.pop("leaving", ()))
         content = Content(**good) if good else None
-        return untrusted.checked(Record(**fields, good=content, leaving=leaving))
+        return untrusted.checked(
+            InstalledApplication(**fields, good=content, leaving=leaving)
+        )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise Spoiled("its content cannot be understood") from None
+        raise DamagedRecord("its content cannot be understood") from None
 
 
 def decoded(text: str) -> str:
@@ -186,7 +188,7 @@ def decoded(text: str) -> str:
     try:
         return base64.b64decode(text, validate=True).decode()
     except ValueError:
-        raise Spoiled("its content cannot be understood") from None
+        raise DamagedRecord("its content cannot be understood") from None
 
 
 def digest(*parts: Any) -> str:
@@ -224,7 +226,7 @@ class ApplicationRecords:
         self._client = client
         self._manifests = Manifests(client)
 
-    def read(self) -> dict[str, Record]:
+    def read(self) -> dict[str, InstalledApplication]:
         """Return the records by the applications' names.
 
         :raises ClusterError: one cannot be understood.
@@ -241,7 +243,7 @@ class ApplicationRecords:
                 records[name] = read(text)
         return records
 
-    def write(self, record: Record) -> None:
+    def write(self, record: InstalledApplication) -> None:
         """Write a record."""
         content = {"type": _KIND, "stringData": {"record": record.pack()}}
         secret = {**_bare(record.name), **content}
@@ -269,8 +271,8 @@ def _naming(name: str) -> Iterator[None]:
     """Say which record cannot be understood."""
     try:
         yield
-    except (Spoiled, KeyError, TypeError, ValueError) as error:
-        reason = str(error) if isinstance(error, Spoiled) else "it is none"
+    except (DamagedRecord, KeyError, TypeError, ValueError) as error:
+        reason = str(error) if isinstance(error, DamagedRecord) else "it is none"
         raise errors.ClusterError(
             detail=f"The record of the application {name}, Secret {NAMESPACE}/{name}, "
             f"cannot be used: {reason}.",

@@ -13,7 +13,7 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.applications import report, rollout
-from tacker_k8s_mgmt.features.applications.content import Record, owner_of
+from tacker_k8s_mgmt.features.applications.content import InstalledApplication, owner_of
 from tacker_k8s_mgmt.features.applications.host import ApplicationHost
 from tacker_k8s_mgmt.features.applications.report import (
     ApplicationsReport,
@@ -25,26 +25,26 @@ from tacker_k8s_mgmt.features.exposure import exposures
 from tacker_k8s_mgmt.model import exposure, manifests, node_marks
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.manifests import OWNER, is_hook, title
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.operations import balancing, node_settings
-from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.operations.feature import Feature, Work
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
+from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
-from tacker_k8s_mgmt.request.reader import APPLICATIONS, InstallParams
+from tacker_k8s_mgmt.request.reader import APPLICATIONS, ClusterRequest
 from tacker_k8s_mgmt.status.facts import Row
 
 
 def problems(
     wanted: Sequence[Wanted],
     host: ApplicationHost,
-    nodes: Sequence[NodeMarks],
-    params: InstallParams,
+    nodes: Sequence[NodeMetadata],
+    params: ClusterRequest,
 ) -> Iterator[str]:
     """What keeps the applications from working, a sentence each.
 
@@ -57,7 +57,7 @@ def problems(
 
 
 def lacking_labels(
-    apps: Iterable[Application], nodes: Sequence[NodeMarks]
+    apps: Iterable[Application], nodes: Sequence[NodeMetadata]
 ) -> Iterator[str]:
     """The labels that applications require, and too few nodes have.
 
@@ -74,7 +74,7 @@ def lacking_labels(
                 )
 
 
-def _places(wanted: Wanted, nodes: Sequence[NodeMarks]) -> Iterator[str]:
+def _places(wanted: Wanted, nodes: Sequence[NodeMetadata]) -> Iterator[str]:
     for workload in manifests.bound(wanted.objects):
         if not any(map(workload.accepts, nodes)):
             selector = ", ".join(
@@ -84,7 +84,7 @@ def _places(wanted: Wanted, nodes: Sequence[NodeMarks]) -> Iterator[str]:
             yield f"{workload} can run on no node, for none has {needs}"
 
 
-def _registries(params: InstallParams) -> frozenset[str]:
+def _registries(params: ClusterRequest) -> frozenset[str]:
     """Hosts from which nodes can pull; empty where nothing is known about that.
 
     Without a registry that replaces those of the Internet, nodes may reach any.
@@ -147,20 +147,20 @@ class Applications(Feature):
         """Whether an entry of the VNF instance's metadata is for this feature."""
         return entry == APPLICATIONS
 
-    def precondition_problems(self, deps: Dependencies) -> Iterable[str]:
+    def precondition_problems(self, deps: OperationContext) -> Iterable[str]:
         """What is wrong with their files in the VNF package."""
         return package_problems(deps.params, deps.site)
 
-    def report(self, survey: Survey) -> Sequence[Row]:
+    def report(self, survey: ClusterInspection) -> Sequence[Row]:
         """A row for each application that is wanted or there."""
         return [one.row() for one in compare(survey).applications]
 
     def work(self, state: ClusterState) -> Work:
         """Its work in one operation."""
-        return ApplicationChanges(state)
+        return ApplicationsWork(state)
 
 
-def compare(survey: Survey) -> ApplicationsReport:
+def compare(survey: ClusterInspection) -> ApplicationsReport:
     """Compare the applications only."""
 
     def read(plane: Node) -> tuple[ApplicationState, ...]:
@@ -170,19 +170,19 @@ def compare(survey: Survey) -> ApplicationsReport:
     return ApplicationsReport(survey.ask_cluster(read) or (), survey.failures)
 
 
-def package_problems(params: InstallParams, package: Site) -> tuple[str, ...]:
+def package_problems(params: ClusterRequest, package: Site) -> tuple[str, ...]:
     """What is wrong with the files in the VNF package; needs no cluster."""
     sources = Sources(package)
     sources.read(params.applications)
     return tuple(sources.problems)
 
 
-class ApplicationChanges(Work):
+class ApplicationsWork(Work):
     """The applications of a new cluster, and in a modification."""
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
-        self._records: Mapping[str, Record] = {}
+        self._records: Mapping[str, InstalledApplication] = {}
         self._wanted: Mapping[str, Wanted] = {}
         self._there: frozenset[str] = frozenset()
         self._problems: tuple[str, ...] = ()
@@ -279,7 +279,7 @@ class ApplicationChanges(Work):
         """What stays behind."""
         return " ".join(self._left)
 
-    def _nodes(self, host: ApplicationHost) -> list[NodeMarks]:
+    def _nodes(self, host: ApplicationHost) -> list[NodeMetadata]:
         """The nodes with their labels as the settings of the same request want them."""
         state = self._state
         wanted = node_settings.wanted(state)
@@ -350,7 +350,7 @@ class ApplicationChanges(Work):
                 found[one.name] = one.with_node_ports_of(present)
         return [*found.values()]
 
-    def _unwanted(self) -> list[Record]:
+    def _unwanted(self) -> list[InstalledApplication]:
         names = {app.name for app in self._state.params.applications}
         return [one for one in self._records.values() if one.name not in names]
 

@@ -10,13 +10,13 @@ from tacker_k8s_mgmt.features.applications.content import (
     APPLYING,
     BACK,
     REMOVING,
-    Record,
+    InstalledApplication,
 )
 from tacker_k8s_mgmt.features.applications.host import ApplicationHost
 from tacker_k8s_mgmt.model import manifests
 from tacker_k8s_mgmt.model.manifests import JOB, ROLLED_OUT, is_going, title
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.status.columns import BLANK
 from tacker_k8s_mgmt.status.facts import Cell, Finding, Row, Source
 
@@ -48,7 +48,7 @@ class ApplicationState:
 
     name: str
     wanted: bool
-    record: Record | None
+    record: InstalledApplication | None
     objects: tuple[ObjectState, ...] = ()
 
     @property
@@ -98,7 +98,7 @@ class ApplicationsReport:
 
 
 def read_states(
-    host: ApplicationHost, params: InstallParams
+    host: ApplicationHost, params: ClusterRequest
 ) -> tuple[ApplicationState, ...]:
     """The applications that the parameters want, and those that the cluster has."""
     records = host.records.read()
@@ -111,7 +111,9 @@ def read_states(
     return tuple(found)
 
 
-def _states(host: ApplicationHost, record: Record) -> Iterator[ObjectState]:
+def _states(
+    host: ApplicationHost, record: InstalledApplication
+) -> Iterator[ObjectState]:
     """Each object, with what is wrong with it."""
     objects = rollout.recorded_objects(host, record)
     present = host.objects.present(objects)

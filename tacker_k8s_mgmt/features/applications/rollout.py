@@ -28,8 +28,8 @@ from tacker_k8s_mgmt.features.applications.content import (
     FAILED,
     REMOVING,
     Content,
+    InstalledApplication,
     Progress,
-    Record,
     owner_of,
 )
 from tacker_k8s_mgmt.features.applications.host import ApplicationHost
@@ -75,7 +75,9 @@ def released_objects(host: ApplicationHost, name: str, namespace: str) -> list[O
     return list(manifests.placed(objects, namespace, wide))
 
 
-def recorded_objects(host: ApplicationHost, record: Record) -> list[Object]:
+def recorded_objects(
+    host: ApplicationHost, record: InstalledApplication
+) -> list[Object]:
     """The objects that were last applied completely, without hooks of a chart."""
     objects = list(record.good.objects) if record.good else []
     if record.chart:
@@ -84,7 +86,9 @@ def recorded_objects(host: ApplicationHost, record: Record) -> list[Object]:
     return objects
 
 
-def lacking_objects(host: ApplicationHost, record: Record) -> tuple[str, ...]:
+def lacking_objects(
+    host: ApplicationHost, record: InstalledApplication
+) -> tuple[str, ...]:
     """What the cluster lacks of an application that its record says is there.
 
     A Job is not looked for: its time to live removes it. What cannot be read, because
@@ -133,7 +137,7 @@ class Rollout:
     """
 
     def __init__(
-        self, state: ClusterState, wanted: Wanted, record: Record | None
+        self, state: ClusterState, wanted: Wanted, record: InstalledApplication | None
     ) -> None:
         self._deps = state.deps
         self._host = state.client(ApplicationHost.through)
@@ -141,7 +145,9 @@ class Rollout:
         self._app = wanted.app
         self._owner = owner_of(wanted.app.name)
         chart = wanted.chart is not None
-        new = Record(self._app.name, self._app.place, APPLYING, chart=chart)
+        new = InstalledApplication(
+            self._app.name, self._app.place, APPLYING, chart=chart
+        )
         self._record = record or new
         if self._record.state == REMOVING:
             # What is there of it is not known: nothing to go back to, no Job is done.
@@ -452,7 +458,7 @@ _LIMIT = 300.0  # seconds, until objects and their pods are gone
 _OF_APPLICATIONS = owner_of("")
 
 
-def remove(host: ApplicationHost, record: Record) -> str:
+def remove(host: ApplicationHost, record: InstalledApplication) -> str:
     """Remove an application; this can be repeated after a failure.
 
     :returns: what stays, and why; "" for nothing.
@@ -483,7 +489,9 @@ def remove(host: ApplicationHost, record: Record) -> str:
     return " and ".join([*kept, *([left] if left else [])])
 
 
-def _begin(host: ApplicationHost, record: Record, objects: Sequence[Object]) -> Record:
+def _begin(
+    host: ApplicationHost, record: InstalledApplication, objects: Sequence[Object]
+) -> InstalledApplication:
     """Record that it is being removed, and what cannot be found any more then."""
     place = (record.name, record.namespace)
     release = released_objects(host, *place) if record.chart else []
@@ -519,7 +527,7 @@ def _deleted_with(host: ApplicationHost, claims: Sequence[Object]) -> list[Objec
 
 
 def _claims(
-    host: ApplicationHost, record: Record, objects: Sequence[Object]
+    host: ApplicationHost, record: InstalledApplication, objects: Sequence[Object]
 ) -> list[Object]:
     """Its volumes' claims: of its manifests, and of its StatefulSets."""
     found = [one for one in objects if one["kind"] == CLAIM]
@@ -530,7 +538,7 @@ def _claims(
     return found
 
 
-def _remove_namespace(host: ApplicationHost, record: Record) -> str:
+def _remove_namespace(host: ApplicationHost, record: InstalledApplication) -> str:
     """Remove the namespace, if it was made for an application and is empty."""
     space = {
         "apiVersion": "v1",

@@ -20,7 +20,11 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.applications import content as applications
-from tacker_k8s_mgmt.features.applications.content import Chart, Content, Record
+from tacker_k8s_mgmt.features.applications.content import (
+    Chart,
+    Content,
+    InstalledApplication,
+)
 from tacker_k8s_mgmt.features.applications.host import ApplicationHost
 from tacker_k8s_mgmt.model import kubernetes_yaml, manifests, untrusted
 from tacker_k8s_mgmt.model.manifests import Object, Unusable
@@ -186,7 +190,7 @@ class Sources:
         self,
         package: Site,
         host: ApplicationHost | None = None,
-        records: Mapping[str, Record] | None = None,
+        records: Mapping[str, InstalledApplication] | None = None,
         version: str = "",
     ) -> None:
         self._package = package

@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.model.exposure import Exposure, shown
 from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.operations import balancing
 from tacker_k8s_mgmt.operations.compare import settle
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 
@@ -30,7 +30,7 @@ _WITHIN = 1200.0
 class _OnCluster:
     """What all of these operations begin with."""
 
-    def __init__(self, deps: Dependencies) -> None:
+    def __init__(self, deps: OperationContext) -> None:
         self._state = ClusterState(deps)
 
     def left(self) -> str:
@@ -74,7 +74,7 @@ class CheckExposure(_OnCluster):
 
     def __init__(
         self,
-        deps: Dependencies,
+        deps: OperationContext,
         owner: str,
         expected: Callable[[bool], Sequence[Exposure]],
     ) -> None:
@@ -98,7 +98,9 @@ class CheckExposure(_OnCluster):
 class _OfServices(_OnCluster):
     """What those have in common that know the Services in the cluster."""
 
-    def __init__(self, deps: Dependencies, cnf: Cnf, params: ExposureParams) -> None:
+    def __init__(
+        self, deps: OperationContext, cnf: Cnf, params: ExposureParams
+    ) -> None:
         super().__init__(deps)
         self._cnf = cnf
         self._params = params
@@ -176,7 +178,7 @@ class Unexpose(_OnCluster):
     :param owner: id of the CNF's VNF instance.
     """
 
-    def __init__(self, deps: Dependencies, owner: str) -> None:
+    def __init__(self, deps: OperationContext, owner: str) -> None:
         super().__init__(deps)
         self._owner = owner
         self._exposed: tuple[Exposure, ...] = ()

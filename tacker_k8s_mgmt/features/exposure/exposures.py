@@ -18,10 +18,10 @@ from tacker_k8s_mgmt.model.load_balancer import STATISTICS_PORT
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.model.services import LOAD_BALANCER, Service
 from tacker_k8s_mgmt.operations import balancing
-from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.operations.compare import ask_balancer
 from tacker_k8s_mgmt.operations.feature import Feature, Work
-from tacker_k8s_mgmt.operations.records import EXPOSURES_FILE, rebuilt
+from tacker_k8s_mgmt.operations.records import EXPOSURES_FILE, read_or_none
 from tacker_k8s_mgmt.operations.state import ClusterState
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.request.accounts import SSH_PORT
@@ -35,7 +35,7 @@ class Exposures(Feature):
 
     kept_files = (EXPOSURES_FILE,)
 
-    def report(self, survey: Survey) -> Sequence[Row]:
+    def report(self, survey: ClusterInspection) -> Sequence[Row]:
         """A row for each port of a CNF that is recorded or exposed."""
         if not survey.params.load_balancer:
             return ()
@@ -118,12 +118,12 @@ class ExposureWork(Work):
 def recorded(state: ClusterState) -> tuple[Exposure, ...]:
     """The exposures of all CNFs; a lost or spoiled record is rebuilt.
 
-    :raises SpoiledFile: it is, and there is no load balancer that could report.
+    :raises DamagedFile: it is, and there is no load balancer that could report.
     :raises K8sMgmtError: the load balancer does not report what it exposes.
     """
     if balancing.exists(state):
         how = "It is rebuilt by the load balancer."
-        exposures = rebuilt(state.records.exposures, how)
+        exposures = read_or_none(state.records.exposures, how)
     else:
         exposures = state.records.exposures()
     if exposures is None:

@@ -56,7 +56,7 @@ def _verify(state: ClusterState, new: Sequence[Node], without: Collection[str]) 
         if node not in new
         and node.name not in without
         and not state.in_maintenance(node)
-        and not readiness.not_ready(seen.get(node.name))
+        and not readiness.readiness_problem(seen.get(node.name))
     ]
     # A worker is like most nodes of the cluster.
     others.sort(key=lambda node: node.role is not Role.WORKER)

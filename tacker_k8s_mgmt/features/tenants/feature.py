@@ -19,12 +19,12 @@ from tacker_k8s_mgmt.model.manifests import Object, is_going, key, without
 from tacker_k8s_mgmt.model.nodes import Node, Role, same_server
 from tacker_k8s_mgmt.model.vim import ClusterAccess, Vim, VimSpec
 from tacker_k8s_mgmt.operations import preconditions, readiness, registration
-from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.operations.feature import Feature, Work
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies, NodeObjects
+from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
-from tacker_k8s_mgmt.request.reader import TENANTS, InstallParams
+from tacker_k8s_mgmt.request.reader import TENANTS, ClusterRequest
 from tacker_k8s_mgmt.request.tenants import Tenant
 from tacker_k8s_mgmt.status.columns import ABSENT, BLANK, UNKNOWN, differs
 from tacker_k8s_mgmt.status.facts import Cell, Finding, Row, Source
@@ -70,7 +70,7 @@ class Answers(NamedTuple):
     former_logins: frozenset[str] | None
 
 
-def rows(answers: Answers, params: InstallParams) -> Iterator[Row]:
+def rows(answers: Answers, params: ClusterRequest) -> Iterator[Row]:
     """A row for each tenant that is wanted or there."""
     wanted = {tenant.name for tenant in params.tenants}
     vims = answers.vims or {}
@@ -169,7 +169,7 @@ def apply(state: ClusterState) -> None:
             manifests.apply((token,), owner=owner, timeout=_APPLY_LIMIT)
         return ", ".join(tenant.name for tenant in lacking)
 
-    readiness.wait_until_well(
+    readiness.wait_until_healthy(
         state.deps,
         problem,
         "these tenants have no token: {left}.",
@@ -271,11 +271,11 @@ class Tenants(Feature):
         """Whether an entry of the VNF instance's metadata is for this feature."""
         return entry == TENANTS
 
-    def precondition_problems(self, deps: Dependencies) -> Iterator[str]:
+    def precondition_problems(self, deps: OperationContext) -> Iterator[str]:
         """A problem for each VIM of a tenant that cannot have its name."""
         return _names_taken(deps)
 
-    def report(self, survey: Survey) -> Sequence[Row]:
+    def report(self, survey: ClusterInspection) -> Sequence[Row]:
         """A row for each tenant that is wanted or there."""
         vims = survey.ask(Source.VIM, lambda: survey.view.vims.of_tenants())
         found, logins = survey.ask_cluster(partial(_reported, survey)) or (None, {})
@@ -290,10 +290,10 @@ class Tenants(Feature):
 
     def work(self, state: ClusterState) -> Work:
         """Its work in one operation."""
-        return TenantChanges(state)
+        return TenantsWork(state)
 
 
-def compare(survey: Survey) -> TenantsReport:
+def compare(survey: ClusterInspection) -> TenantsReport:
     """Compare the tenants only."""
     rows = tuple(Tenants().report(survey))
     asked, failures = (Source.CLUSTER, Source.VIM), survey.failures
@@ -303,7 +303,7 @@ def compare(survey: Survey) -> TenantsReport:
 
 
 def _reported(
-    survey: Survey, plane: Node
+    survey: ClusterInspection, plane: Node
 ) -> tuple[Mapping[str, tuple[str, ...] | None], Mapping[str, ClusterAccess]]:
     """What differs of each tenant that is wanted or there; logins with a token."""
     manifests, wanted = survey.view.manifests(plane), survey.params.tenants
@@ -319,19 +319,19 @@ def _reported(
     return tenants, {name: login for name, login in logins.items() if login}
 
 
-def _names_taken(deps: Dependencies) -> Iterator[str]:
+def _names_taken(deps: OperationContext) -> Iterator[str]:
     for tenant in deps.params.tenants:
         name = vim_name(deps, tenant)
         yield from preconditions.name_taken(deps, name, tenant.name)
 
 
-def vim_name(deps: Dependencies, tenant: Tenant) -> str:
+def vim_name(deps: OperationContext, tenant: Tenant) -> str:
     """The name of a tenant's VIM: the request's, or one made of the cluster's."""
     cluster = preconditions.vim_name(deps.params, deps.vnf_id)
     return tenant.vim_name or f"{cluster}_{tenant.name}"
 
 
-class TenantChanges(Work):
+class TenantsWork(Work):
     """The tenants of a new cluster, at another address, and in a modification."""
 
     def __init__(self, state: ClusterState) -> None:

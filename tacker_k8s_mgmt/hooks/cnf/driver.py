@@ -44,7 +44,7 @@ from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.nodes import same_server
 from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.model.vim import ClusterIdentity
-from tacker_k8s_mgmt.operations.state import Dependencies
+from tacker_k8s_mgmt.operations.state import OperationContext
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.request import cnf_exposure
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE, ExposureParams
@@ -185,7 +185,7 @@ def _accepting(
 def work(
     cluster: str,
     name: str,
-    operation: Callable[[Dependencies], Operation],
+    operation: Callable[[OperationContext], Operation],
     advice: Callable[[Exception], str],
     followed_by: str = "",
 ) -> None:
@@ -220,7 +220,7 @@ def _all(read: Callable[[Any], Iterator[tuple[str, str]]], context: Any) -> Any:
 LOG = logging.getLogger(__name__)
 
 
-class Call(Protocol):
+class CnfHook(Protocol):
     """A call of a hook for a CNF."""
 
     @property
@@ -280,7 +280,7 @@ class Call(Protocol):
         """Remove what is kept."""
 
 
-def perform(call: Call) -> None:
+def perform(call: CnfHook) -> None:
     """Run a hook.
 
     :raises K8sMgmtError: with what is wrong, for the operator.
@@ -288,7 +288,7 @@ def perform(call: Call) -> None:
     HOOKS[call.name](call)
 
 
-def _params(call: Call, wrong: str = "") -> ExposureParams:
+def _params(call: CnfHook, wrong: str = "") -> ExposureParams:
     """The parameter: in the metadata (by a PATCH) or of the instantiation.
 
     The request of an instantiation goes before the metadata, and later after them.
@@ -315,7 +315,7 @@ def _params(call: Call, wrong: str = "") -> ExposureParams:
         raise
 
 
-def _on_cluster(call: Call, params: ExposureParams, operation: Any) -> None:
+def _on_cluster(call: CnfHook, params: ExposureParams, operation: Any) -> None:
     check = partial(
         check_login,
         project=call.project,
@@ -331,7 +331,7 @@ def _on_cluster(call: Call, params: ExposureParams, operation: Any) -> None:
     work(cluster, name, operation, call.advice, followed_by)
 
 
-def _namespaces(call: Call) -> frozenset[str]:
+def _namespaces(call: CnfHook) -> frozenset[str]:
     """The namespaces of the CNF's Services."""
     if named := call.namespace():
         return frozenset({named})
@@ -339,7 +339,7 @@ def _namespaces(call: Call) -> frozenset[str]:
     return written or frozenset({"default"})
 
 
-def _check(call: Call) -> None:
+def _check(call: CnfHook) -> None:
     """Refuse a request before anything is created."""
     with advice.attached(call.advice):
         params = _params(call, call.advice.refused)
@@ -351,7 +351,7 @@ def _check(call: Call) -> None:
 
 
 def _expected(
-    call: Call,
+    call: CnfHook,
     params: ExposureParams,
     services: Sequence[Service] | None,
     cloud: bool,
@@ -363,7 +363,7 @@ def _expected(
     return params.exposures(call.vnf_id, services, cloud)
 
 
-def _check_modified(call: Call) -> None:
+def _check_modified(call: CnfHook) -> None:
     """Refuse a request before it is stored."""
     if cnf_exposure.ATTRIBUTE not in call.patch:
         return
@@ -373,18 +373,18 @@ def _check_modified(call: Call) -> None:
         _on_cluster(call, params, check)
 
 
-def _expose(call: Call) -> None:
+def _expose(call: CnfHook) -> None:
     with advice.attached(call.advice):
         params = _params(call, call.advice.refused)
         _on_cluster(call, params, partial(Expose, cnf=call.cnf(), params=params))
 
 
-def _expose_first(call: Call) -> None:
+def _expose_first(call: CnfHook) -> None:
     _expose(call)
     call.keep(cnf_exposure.given(call.additional_params))
 
 
-def _unexpose(call: Call) -> None:
+def _unexpose(call: CnfHook) -> None:
     with advice.attached(call.advice):
         try:
             _remove(call)
@@ -397,7 +397,7 @@ def _unexpose(call: Call) -> None:
             LOG.warning("CNF %s may stay exposed: %s", call.vnf_id, what)
 
 
-def _remove(call: Call) -> None:
+def _remove(call: CnfHook) -> None:
     endpoint = call.endpoint()
     if not endpoint:
         return
@@ -416,7 +416,7 @@ def _remove(call: Call) -> None:
         LOG.warning("CNF %s: nothing is removed: %s", call.vnf_id, error)
 
 
-def _nothing(call: Call) -> None:
+def _nothing(call: CnfHook) -> None:
     """Nothing to do in this hook."""
 
 
@@ -425,7 +425,7 @@ _FOLLOWED_BY = {
     "instantiate_start": "instantiate_end",
     "modify_information_start": "modify_information_end",
 }
-HOOKS: Mapping[str, Callable[[Call], None]] = MappingProxyType(
+HOOKS: Mapping[str, Callable[[CnfHook], None]] = MappingProxyType(
     {
         "instantiate_start": _check,
         "instantiate_end": _expose_first,

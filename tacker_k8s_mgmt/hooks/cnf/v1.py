@@ -28,7 +28,7 @@ _FORCEFUL = "FORCEFUL"
 _SERVICE = ",Service"
 
 
-class V1Call:
+class CnfHookV1:
     """A call of a hook."""
 
     def __init__(self, name: str, hook: V1Hook) -> None:
@@ -169,7 +169,7 @@ def _hook(name: str, keyword: str) -> Callable[..., None]:
         # The rollback of an instantiation calls this one only, without a request.
         rolled_back = name == "terminate_end" and request is None
         acts = "instantiate_rollback_start" if rolled_back else name
-        driver.perform(V1Call(acts, hook))
+        driver.perform(CnfHookV1(acts, hook))
 
     return method
 

@@ -13,7 +13,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.advice import Advice
 from tacker_k8s_mgmt.hooks.cnf import driver, manifests
 from tacker_k8s_mgmt.hooks.v2 import hook
-from tacker_k8s_mgmt.hooks.v2.call import Call
+from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.hooks.v2.program import Streams
 from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
@@ -23,10 +23,10 @@ _FORCEFUL = "FORCEFUL"
 _MODIFY_START = "modify_information_start"
 
 
-class V2Call:
+class CnfHookV2:
     """A call of a hook."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: HookCall) -> None:
         self.name = call.operation
         self.vnf_id = call.vnf_id
         self._call = call
@@ -139,7 +139,7 @@ def _merged(value: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any
     return result
 
 
-def perform(call: Call, streams: Streams) -> None:
+def perform(call: HookCall, streams: Streams) -> None:
     """Run a hook; *call* is changed in place.
 
     :raises K8sMgmtError: with what is wrong, for the operator.
@@ -152,4 +152,4 @@ def perform(call: Call, streams: Streams) -> None:
         )
     instantiated = call.instance.get("instantiationState") == "INSTANTIATED"
     if instantiated or not call.operation.startswith("modify_information"):
-        driver.perform(V2Call(call))
+        driver.perform(CnfHookV2(call))

@@ -68,7 +68,7 @@ from tacker_k8s_mgmt.operations.instantiate import (
 )
 from tacker_k8s_mgmt.operations.modify import Modify, concerned
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.operations.terminate import (
     terminate_end,
@@ -77,7 +77,7 @@ from tacker_k8s_mgmt.operations.terminate import (
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.request import reader
 from tacker_k8s_mgmt.request import reader as parameters
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.secrets import SECRET_REF
 
 _UNDER_WAY = (
@@ -162,7 +162,7 @@ def end(hook: V1Hook) -> None:
     instance.keep(hook.instance, None)
 
 
-def _refuse_leftovers(hook: V1Hook) -> InstallParams | None:
+def _refuse_leftovers(hook: V1Hook) -> ClusterRequest | None:
     """Refuse to terminate if the directory, which holds logins, could not be deleted.
 
     Returns the parameters of a termination that is refused while CNFs are exposed.
@@ -199,7 +199,7 @@ def _keep_vim(hook: V1Hook) -> None:
         stack.keep_vim(hook.instance)
 
 
-def _server_login_if_any(hook: V1Hook) -> InstallParams | None:
+def _server_login_if_any(hook: V1Hook) -> ClusterRequest | None:
     """The parameters with the Ansible server's login, or None without it.
 
     They were refused before anything was created, or an older release accepted them;
@@ -217,7 +217,7 @@ def _server_login_if_any(hook: V1Hook) -> InstallParams | None:
         return None
 
 
-def advice(params: InstallParams | None, is_rollback: bool) -> Advice:
+def advice(params: ClusterRequest | None, is_rollback: bool) -> Advice:
     """What to send when ``terminate_end`` has failed: `fail` would leave the rest.
 
     :param is_rollback: of an instantiation.
@@ -309,7 +309,7 @@ _MODIFY_END_ADVICE = Advice(
 )
 
 
-def _instantiate_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+def _instantiate_start(hook: V1Hook, deps: OperationContext, site: V1Site) -> Plan:
     after = partial(instance.save, hook.context, hook.instance, instance.STACK_POINT)
     former = Step(
         "remove the VIM of an abandoned instantiation",
@@ -328,48 +328,50 @@ def _names(hook: V1Hook, site: V1Site) -> Sequence[str]:
     return site.base_hot_findings(hook.request.flavour_id)
 
 
-def _instantiate_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+def _instantiate_end(hook: V1Hook, deps: OperationContext, site: V1Site) -> Plan:
     return Plan.of(Instantiate(deps))
 
 
-def _params_of_scale_in(hook: V1Hook, advice: str) -> InstallParams | None:
+def _params_of_scale_in(hook: V1Hook, advice: str) -> ClusterRequest | None:
     return _for_workers(hook, hook.merged(advice))
 
 
-def _params_of_scale_out(hook: V1Hook, advice: str) -> InstallParams | None:
+def _params_of_scale_out(hook: V1Hook, advice: str) -> ClusterRequest | None:
     # Tacker ends a retry of a scale-out without calling the hook.
     return _for_workers(hook, hook.merged(advice, retried=False))
 
 
-def _for_workers(hook: V1Hook, params: InstallParams | None) -> InstallParams | None:
+def _for_workers(hook: V1Hook, params: ClusterRequest | None) -> ClusterRequest | None:
     if params is not None:
         instance.refuse_control_planes(params, hook.request)
     return params
 
 
-def _scale_in(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+def _scale_in(hook: V1Hook, deps: OperationContext, site: V1Site) -> Plan:
     return Plan.of(ScaleIn(deps, stacks=hook.stacks))
 
 
-def _scale_out(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+def _scale_out(hook: V1Hook, deps: OperationContext, site: V1Site) -> Plan:
     work = ScaleOut(deps, stacks=hook.stacks)
 
     def advice(error: Exception) -> str:
         aspect, before = hook.request.aspect_id, work.workers_before()
-        return group_sizes.way_on(hook.context, hook.instance, aspect, before)
+        return group_sizes.advice_after_scale_out(
+            hook.context, hook.instance, aspect, before
+        )
 
     follow = partial(group_sizes.follow_scale_out, site)
     return Plan.of(work, advice=advice, after=follow)
 
 
-def _params_of_heal(hook: V1Hook, advice: str) -> InstallParams | None:
+def _params_of_heal(hook: V1Hook, advice: str) -> ClusterRequest | None:
     params = hook.merged(advice)
     if params is not None and not hook.request.vnfc_instance_id:
         instance.refuse_empty_heal(hook.context, hook.instance)
     return params
 
 
-def _heal_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+def _heal_start(hook: V1Hook, deps: OperationContext, site: V1Site) -> Plan:
     if not hook.request.vnfc_instance_id:
         listed = instance.vnfcs(hook.instance).values()
         return Plan.of(WholeHealStart(deps, listed=listed))
@@ -378,24 +380,24 @@ def _heal_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     return Plan((same, group_sizes.scale_level_step(site), *work.steps()), work.left)
 
 
-def _heal_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+def _heal_end(hook: V1Hook, deps: OperationContext, site: V1Site) -> Plan:
     if not hook.request.vnfc_instance_id:
         return Plan.of(WholeHealEnd(deps), advice=V1_HEAL_OF_ALL)
     servers = instance.servers(hook.instance, hook.request)
     return Plan.of(HealEnd(deps, servers=servers))
 
 
-def _connectivity_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+def _connectivity_start(hook: V1Hook, deps: OperationContext, site: V1Site) -> Plan:
     points = instance.attachments(hook.request)
     return Plan((*connectivity_start(deps, points), group_sizes.group_size_step(site)))
 
 
-def _connectivity_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+def _connectivity_end(hook: V1Hook, deps: OperationContext, site: V1Site) -> Plan:
     work = ConnectivityEnd(deps, points=instance.attachments(hook.request))
     return Plan(work.steps(), after=partial(instance.clear, hook.instance))
 
 
-def _params_of_modification(hook: V1Hook, advice: str) -> InstallParams | None:
+def _params_of_modification(hook: V1Hook, advice: str) -> ClusterRequest | None:
     if not instance.is_cluster(hook.instance):
         return None
     hook.patch = read(hook)
@@ -404,15 +406,15 @@ def _params_of_modification(hook: V1Hook, advice: str) -> InstallParams | None:
     return hook.merged(advice, retried=False)
 
 
-def _modify_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+def _modify_start(hook: V1Hook, deps: OperationContext, site: V1Site) -> Plan:
     return Plan(_modify(hook, deps).start_steps())
 
 
-def _modify_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+def _modify_end(hook: V1Hook, deps: OperationContext, site: V1Site) -> Plan:
     return Plan.of(_modify(hook, deps))
 
 
-def _modify(hook: V1Hook, deps: Dependencies) -> Modify:
+def _modify(hook: V1Hook, deps: OperationContext) -> Modify:
     return Modify(deps, hook.patch)
 
 

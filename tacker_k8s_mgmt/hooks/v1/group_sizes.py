@@ -220,7 +220,9 @@ _UNKNOWN = (
 )
 
 
-def way_on(context: Any, vnf_instance: Any, aspect_id: str, before: int | None) -> str:
+def advice_after_scale_out(
+    context: Any, vnf_instance: Any, aspect_id: str, before: int | None
+) -> str:
     """What to send after a scale-out that failed.
 
     :param before: how many members the group had before it, None if unknown.

@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.remote import heat
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request import reader as parameters
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.secrets import Resolver
 from tacker_k8s_mgmt.topology import connection_points, scaling_groups
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
@@ -51,7 +51,7 @@ class V1Hook(Hook["V1Site"]):
         self._vnf = vnf
         self._occurrence = ""
 
-    def parsed(self, advice: str) -> InstallParams | None:
+    def parsed(self, advice: str) -> ClusterRequest | None:
         """The parameters of an instantiation's request or, without one, as stored."""
         given = self._requested() or instance.stored(self.instance)
         find_profile = self.find_profile()
@@ -74,7 +74,7 @@ class V1Hook(Hook["V1Site"]):
         needed: Collection[str] | None = None,
         resolver: Resolver | None = None,
         retried: bool = True,
-    ) -> InstallParams | None:
+    ) -> ClusterRequest | None:
         """The stored parameters, updated by those of a later request.
 
         :param needed: the structures whose secrets are needed, None for all.
@@ -131,7 +131,7 @@ class V1Hook(Hook["V1Site"]):
         vnfcs = instance.vnfcs(self.instance)
         return Settings.read(self.metadata, vnfcs, self.patch)
 
-    def site(self, params: InstallParams) -> "V1Site":
+    def site(self, params: ClusterRequest) -> "V1Site":
         """What an operation on this VNF instance may touch."""
         return V1Site(self, params)
 
@@ -152,7 +152,7 @@ class V1Site(Site):
 
     vims: VimRegistry
 
-    def __init__(self, hook: V1Hook, params: InstallParams) -> None:
+    def __init__(self, hook: V1Hook, params: ClusterRequest) -> None:
         self.context, self.instance = hook.context, hook.instance
         owner = self.instance.id, self.instance.tenant_id
         super().__init__(*owner, params, hook.options, hook.state_path, hook.name)

@@ -35,8 +35,8 @@ from tacker_k8s_mgmt.hooks.instance_view import ENDED
 from tacker_k8s_mgmt.hooks.v1 import database
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.request import reader
-from tacker_k8s_mgmt.request.profile_document import Expansion
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 
 
@@ -54,7 +54,7 @@ def is_cluster(vnf_instance: Any) -> bool:
         return True
 
 
-def refuse_control_planes(read: InstallParams, request: Any) -> None:
+def refuse_control_planes(read: ClusterRequest, request: Any) -> None:
     """See that a scale request is for workers.
 
     For a scale-out, Tacker calls no hook before Heat has created the VMs.
@@ -158,7 +158,7 @@ def kept(vnf_instance: Any) -> Any:
         return text
 
 
-def keep(vnf_instance: Any, expansion: Expansion | None) -> None:
+def keep(vnf_instance: Any, expansion: ResolvedProfile | None) -> None:
     """Keep it for the cluster's life; None: keep nothing."""
     before = vnf_instance.vnf_metadata or {}
     # A new dict: Tacker does not notice a change inside the old one.

@@ -11,19 +11,23 @@ from tacker.common import exceptions
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import instance_view
-from tacker_k8s_mgmt.hooks.instance_view import ListedCluster
+from tacker_k8s_mgmt.hooks.instance_view import ClusterSummary
 from tacker_k8s_mgmt.hooks.v1 import group_sizes, vim_registry
 from tacker_k8s_mgmt.hooks.v1 import instance as requests
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook, V1Site
 from tacker_k8s_mgmt.model.nodes import Count
-from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
-from tacker_k8s_mgmt.request.reader import InstallParams, names_parameters
+from tacker_k8s_mgmt.remote.readonly_site import (
+    NoSuchInstance,
+    OpenCluster,
+    ReadOnlySite,
+)
+from tacker_k8s_mgmt.request.reader import ClusterRequest, names_parameters
 from tacker_k8s_mgmt.status.facts import HealCommands
 
 _WAY_OUT = "Use the release of the driver that took them."
 
 
-class SeenV1Site(SeenSite, V1Site):
+class SeenV1Site(ReadOnlySite, V1Site):
     """The site of a VNF instance of the v1 API."""
 
     def counts(self) -> tuple[Count, ...]:
@@ -42,7 +46,7 @@ def named(name: str) -> list[str]:
     return [str(one.id) for one in found.objects]
 
 
-def listed() -> Iterator[ListedCluster]:
+def listed() -> Iterator[ClusterSummary]:
     """The clusters of this API, of all projects."""
     objects.register_all()
     manager.TackerManager.get_service_plugins()
@@ -60,7 +64,7 @@ def listed() -> Iterator[ListedCluster]:
 
 def _listed(
     instance: Any, own: Mapping[str, Any], last: Sequence[Any]
-) -> ListedCluster:
+) -> ClusterSummary:
     """A cluster in short.
 
     :param own: its VIM; empty without one.
@@ -69,7 +73,7 @@ def _listed(
     info = instance.instantiated_vnf_info
     vnfcs = (info.vnfc_resource_info if info else None) or ()
     one = last[0] if last else None
-    return ListedCluster(
+    return ClusterSummary(
         str(instance.id),
         str(instance.vnf_instance_name or ""),
         "v1",
@@ -81,7 +85,7 @@ def _listed(
     )
 
 
-class Record:
+class V1Record:
     """A VNF instance in Tacker's database.
 
     :ivar open_operation: its unfinished operations, as text; "" if there is none.
@@ -99,7 +103,7 @@ class Record:
             raise NoSuchInstance(vnf_id) from error
         self.open_operation = _open_operations(self._context, vnf_id)
 
-    def command(self, name: str) -> tuple[V1Hook, InstallParams]:
+    def command(self, name: str) -> tuple[V1Hook, ClusterRequest]:
         """What a command works with, in place of a call of a hook.
 
         :param name: the command's, for the cluster's lock and the journal.
@@ -121,7 +125,7 @@ class Record:
             )
         return hook, params
 
-    def opened(self) -> Instance:
+    def opened(self) -> OpenCluster:
         """The cluster, read-only.
 
         :raises TackerError, ParamError: see :meth:`command`.
@@ -132,7 +136,7 @@ class Record:
         vnf_id = str(self._instance.id)
         settings, operation = hook.settings(), self.open_operation
         heals = HealCommands(vnf_id, "v1", requests.vnfcs(self._instance))
-        return Instance(vnf_id, name, operation, params, view, settings, heals)
+        return OpenCluster(vnf_id, name, operation, params, view, settings, heals)
 
 
 def _open_operations(context: Any, vnf_id: str) -> str:

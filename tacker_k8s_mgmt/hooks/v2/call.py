@@ -45,7 +45,7 @@ def cluster_vim_id(vnf_id: str) -> str:
 
 
 @dataclass
-class Call:
+class HookCall:
     """One call of a hook.
 
     :param operation: the hook's name, such as ``scale_start``.
@@ -64,7 +64,7 @@ class Call:
     between: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, sent: Mapping[str, Any]) -> "Call":
+    def read(cls, sent: Mapping[str, Any]) -> "HookCall":
         """The call that Tacker has sent."""
         between = sent.get("user_script_err_handling_data") or {}
         return cls(
@@ -370,13 +370,13 @@ _KEY = "scale_status"
 _NAMES = ("scaleStatus", "maxScaleLevels", "localizationLanguage")
 
 
-def remember(call: Call) -> None:
+def remember(call: HookCall) -> None:
     """Keep them for the ``_end`` hook."""
     info = call.instance.get("instantiatedVnfInfo") or {}
     call.between[_KEY] = {name: info[name] for name in _NAMES if name in info}
 
 
-def restore(call: Call) -> None:
+def restore(call: HookCall) -> None:
     """Restore what Tacker has dropped."""
     info = call.instance.get("instantiatedVnfInfo")
     if info is not None:

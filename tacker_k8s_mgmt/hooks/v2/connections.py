@@ -61,7 +61,7 @@ def _path(state_path: str, vnf_id: str) -> Path:
 VIM_TYPE = "ETSINFV.KUBERNETES.V_1"
 
 
-class Connections:
+class VimEntry:
     """The VIMs of one VNF instance.
 
     :param instance: the VNF instance, as Tacker passes it; changed in place.

@@ -46,8 +46,8 @@ from tacker_k8s_mgmt.hooks.advice import (
     attached,
 )
 from tacker_k8s_mgmt.hooks.hook import SERVER_ONLY, Entry, Plan
-from tacker_k8s_mgmt.hooks.v2.call import Call, remember, restore
-from tacker_k8s_mgmt.hooks.v2.connections import Connections
+from tacker_k8s_mgmt.hooks.v2.call import HookCall, remember, restore
+from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.hooks.v2.hook import V2Hook, V2Site, begin, read, see_possible
 from tacker_k8s_mgmt.hooks.v2.program import Streams
 from tacker_k8s_mgmt.hooks.v2.stack import resources_of
@@ -63,7 +63,7 @@ from tacker_k8s_mgmt.operations.instantiate import (
 from tacker_k8s_mgmt.operations.modify import Modify, concerned
 from tacker_k8s_mgmt.operations.records import ClusterRecords
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut, ScaleOutRollback
-from tacker_k8s_mgmt.operations.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.operations.terminate import (
     terminate_end,
@@ -71,7 +71,7 @@ from tacker_k8s_mgmt.operations.terminate import (
 from tacker_k8s_mgmt.operations.upgrade import Upgrade, UpgradeStart
 from tacker_k8s_mgmt.request import reader
 from tacker_k8s_mgmt.request import reader as parameters
-from tacker_k8s_mgmt.request.reader import ATTRIBUTE, InstallParams
+from tacker_k8s_mgmt.request.reader import ATTRIBUTE, ClusterRequest
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
@@ -92,7 +92,7 @@ ROLLBACK_ADVICE = Advice("Send `rollback` again, or `fail` to keep the VMs.")
 _SERVERS = "servers"
 
 
-def scale_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def scale_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Check a scale-out before VMs exist; remove the workers of a scale-in."""
     call = hook.call
     counted = Step("see that Tacker counts every VM", partial(_see_counted, call))
@@ -111,7 +111,7 @@ def scale_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     return Plan(steps, advice=_OUT_START_ADVICE, after=note)
 
 
-def _see_counted(call: Call) -> None:
+def _see_counted(call: HookCall) -> None:
     """Refuse if Heat has VMs that Tacker does not count.
 
     When a group shrinks, Heat deletes the failed members first, then the oldest.
@@ -132,7 +132,7 @@ def _see_counted(call: Call) -> None:
         )
 
 
-def _see_workers(hook: V2Hook, deps: Dependencies, site: V2Site) -> None:
+def _see_workers(hook: V2Hook, deps: OperationContext, site: V2Site) -> None:
     """Refuse if the new VMs are of the control plane, or Heat builds others again."""
     control_planes = [machine.server_id for machine in site.machines().control_planes]
     if hook.call.vdus(control_planes) & set(hook.call.added()):
@@ -145,12 +145,12 @@ def _see_workers(hook: V2Hook, deps: Dependencies, site: V2Site) -> None:
     see_none_rebuilt(deps)
 
 
-def params_of_scale_out(hook: V2Hook, advice: str) -> InstallParams | None:
+def params_of_scale_out(hook: V2Hook, advice: str) -> ClusterRequest | None:
     """The parameters of a scale-out; None for a scale-in, which is done by now."""
     return hook.merged(advice) if hook.call.request["type"] == "SCALE_OUT" else None
 
 
-def scale_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def scale_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Join the VMs that Tacker has added as workers."""
     now = set(hook.call.servers())
     # Unknown without scale_start; then all VMs that are not members join.
@@ -158,7 +158,7 @@ def scale_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     return Plan.of(ScaleOut(deps, stacks=new, takes_back=False))
 
 
-def params_of_rollback(hook: V2Hook, advice: str) -> InstallParams | None:
+def params_of_rollback(hook: V2Hook, advice: str) -> ClusterRequest | None:
     """The parameters, if there are VMs that a rollback deletes."""
     present = {server.physical_id for server in _servers(hook.call)}
     if present - set(hook.call.servers()):
@@ -168,18 +168,18 @@ def params_of_rollback(hook: V2Hook, advice: str) -> InstallParams | None:
     return None
 
 
-def scale_rollback_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def scale_rollback_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Remove the new workers from the cluster before Tacker deletes their VMs."""
     return Plan.of(ScaleOutRollback(deps, known=hook.call.servers()))
 
 
-def healthy_servers(call: Call) -> list[StackResource]:
+def healthy_servers(call: HookCall) -> list[StackResource]:
     """The servers in the Heat stack that have not failed."""
     servers = _servers(call)
     return [server for server in servers if not server.status.endswith("_FAILED")]
 
 
-def _servers(call: Call) -> list[StackResource]:
+def _servers(call: HookCall) -> list[StackResource]:
     return [
         resource
         for resource in resources_of(call)
@@ -196,7 +196,7 @@ MODIFY_END_ADVICE = Advice(
 _METADATA_REFUSED = "metadata refused"
 
 
-def modify_params(hook: V2Hook, advice: str) -> InstallParams | None:
+def modify_params(hook: V2Hook, advice: str) -> ClusterRequest | None:
     """The stored parameters; None for a request that is not ours, or a refused one.
 
     :raises ParamError: automatic operations are enabled that could not work.
@@ -217,23 +217,23 @@ def modify_params(hook: V2Hook, advice: str) -> InstallParams | None:
         return hook.completed(advice, _former_requests(call.vnf_id))
 
 
-def modify_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def modify_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Refuse what cannot be done, before anything changes."""
     checked = partial(hook.call.between.pop, _METADATA_REFUSED, None)
     return Plan(_modify(hook, deps).start_steps(), after=checked)
 
 
-def modify_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def modify_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Give the cluster what the metadata want."""
     return Plan.of(_modify(hook, deps))
 
 
-def modify_rollback_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def modify_rollback_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Give the cluster what the former metadata want, which Tacker has kept."""
     return Plan.of(_modify(hook, deps, checked=False))
 
 
-def _modify(hook: V2Hook, deps: Dependencies, *, checked: bool = True) -> Modify:
+def _modify(hook: V2Hook, deps: OperationContext, *, checked: bool = True) -> Modify:
     return Modify(deps, hook.call.patch, checked=checked)
 
 
@@ -253,7 +253,7 @@ def _former_requests(vnf_id: str) -> Sequence[Mapping[str, Any]]:
     # The conductor has its database; do not wait for it.
     cfg.CONF.set_override("max_retries", 0, group="database")
     try:
-        return lookup.Record(vnf_id).carried_out()
+        return lookup.V2Record(vnf_id).carried_out()
     except Exception as error:
         # The drivers of databases raise many kinds, whose texts may have the password.
         raise errors.TackerError(
@@ -278,7 +278,7 @@ UPGRADE_END_ADVICE = Advice(
 )
 
 
-def params_of_start(hook: V2Hook, advice: str) -> InstallParams | None:
+def params_of_start(hook: V2Hook, advice: str) -> ClusterRequest | None:
     """As :func:`params_of_upgrade`, if Tacker will not change the VMs.
 
     :raises UnsupportedOperation: with everything that would make Tacker change them.
@@ -293,7 +293,7 @@ def params_of_start(hook: V2Hook, advice: str) -> InstallParams | None:
     return params_of_upgrade(hook, advice)
 
 
-def params_of_upgrade(hook: V2Hook, advice: str) -> InstallParams | None:
+def params_of_upgrade(hook: V2Hook, advice: str) -> ClusterRequest | None:
     """The parameters of a request that names a Kubernetes version."""
     params = None
     if hook.call.names_parameters:
@@ -304,12 +304,12 @@ def params_of_upgrade(hook: V2Hook, advice: str) -> InstallParams | None:
     return params
 
 
-def upgrade_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def upgrade_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Refuse what cannot work, before any change."""
     return Plan.of(UpgradeStart(deps))
 
 
-def upgrade_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def upgrade_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Upgrade the nodes to the Kubernetes version of the request."""
     kept = {ATTRIBUTE: upgrade_plan.kept(hook.call.stored[ATTRIBUTE], deps.params)}
     return Plan.of(Upgrade(deps), after=partial(hook.call.store, kept))
@@ -339,7 +339,7 @@ def upgrade_rollback_end(hook: V2Hook) -> None:
     restore(hook.call)
 
 
-def _changes(call: Call) -> Iterator[str]:
+def _changes(call: HookCall) -> Iterator[str]:
     yield from reader.package_change_problems(call.additional_params)
     vnfd = vnfd_utils.Vnfd(str(call.request["vnfdId"]))
     vnfd.init_from_csar_dir(call.package)
@@ -370,7 +370,7 @@ _CONNECTIVITY_END_ADVICE = Advice(
 _REFUSED = "parameters refused"
 
 
-def perform(call: Call, streams: Streams) -> None:
+def perform(call: HookCall, streams: Streams) -> None:
     """Run a hook; *call* is changed in place.
 
     :raises K8sMgmtError: with what is wrong, for the operator.
@@ -382,7 +382,7 @@ def perform(call: Call, streams: Streams) -> None:
             hint="Take it out of the VNFD, or upgrade tacker-k8s-mgmt.",
         )
     # Before Tacker selects a VIM for its work between the hooks.
-    Connections(call.instance).settle()
+    VimEntry(call.instance).settle()
     if call.operation.endswith("_start"):
         call.note_places()
     else:
@@ -390,7 +390,7 @@ def perform(call: Call, streams: Streams) -> None:
     HOOKS[call.operation](hook)
 
 
-def _instantiate_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def _instantiate_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Refuse what cannot work, before a VM exists."""
     see_possible(hook.call)
     flavour_id = str(hook.call.request.get("flavourId") or "")
@@ -399,20 +399,20 @@ def _instantiate_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     return Plan((preconditions.step(deps, names),))
 
 
-def _parsed_or_forget(hook: V2Hook, advice: str) -> InstallParams | None:
+def _parsed_or_forget(hook: V2Hook, advice: str) -> ClusterRequest | None:
     params = hook.parsed(advice)
     if params is None:
         hook.call.forget()
     return params
 
 
-def _instantiate_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def _instantiate_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Install Kubernetes on the VMs."""
     kept = parameters.without_secrets(hook.call.additional_params)
     return Plan.of(Instantiate(deps), after=partial(hook.call.store, kept))
 
 
-def _parsed_if_valid(hook: V2Hook, advice: str) -> InstallParams | None:
+def _parsed_if_valid(hook: V2Hook, advice: str) -> ClusterRequest | None:
     try:
         return hook.parsed(advice, needed=SERVER_ONLY)
     except errors.ParamError as error:
@@ -430,7 +430,7 @@ def _left_behind(hook: V2Hook, error: errors.ParamError) -> None:
     )
 
 
-def _merged_unless_forceful(hook: V2Hook, advice: str) -> InstallParams | None:
+def _merged_unless_forceful(hook: V2Hook, advice: str) -> ClusterRequest | None:
     try:
         params = hook.merged(advice, needed=SERVER_ONLY)
         return hook.with_logins(params, lambda: hook.merged(advice))
@@ -438,7 +438,7 @@ def _merged_unless_forceful(hook: V2Hook, advice: str) -> InstallParams | None:
         if not _is_forceful(hook):
             raise
         _left_behind(hook, error)
-        Connections(hook.call.instance).remove()
+        VimEntry(hook.call.instance).remove()
         return None
 
 
@@ -446,25 +446,25 @@ def _is_forceful(hook: V2Hook) -> bool:
     return hook.call.request.get("terminationType") == "FORCEFUL"
 
 
-def _terminate(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def _terminate(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Refuse while CNFs are exposed, unless forced to; then as a rollback."""
     end = terminate_end(deps.vnf_id, site.vims, site)
     return Plan((*ClusterState(deps).terminating(_is_forceful(hook)), *end))
 
 
-def _end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def _end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Remove what the driver has created, while there are credentials for it."""
     return Plan(terminate_end(deps.vnf_id, site.vims, site))
 
 
-def _params_of_heal(hook: V2Hook, advice: str) -> InstallParams:
+def _params_of_heal(hook: V2Hook, advice: str) -> ClusterRequest:
     if hook.call.request.get("vnfcInstanceId") == []:
         # Tacker takes it for a heal of VNFCs, and has Heat replace none.
         raise errors.NoVnfcError
     return hook.merged(advice)
 
 
-def _heal_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def _heal_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Remove the nodes that Tacker is about to rebuild, or refuse."""
     call = hook.call
     if "vnfcInstanceId" not in call.request:
@@ -476,7 +476,7 @@ def _heal_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     return Plan((_lookup(call, servers), *work.steps()), work.left)
 
 
-def _lookup(call: Call, servers: dict[str, str]) -> Step:
+def _lookup(call: HookCall, servers: dict[str, str]) -> Step:
     """Add the healed VNFCs to *servers*, with which the other steps work."""
 
     def look() -> None:
@@ -485,7 +485,7 @@ def _lookup(call: Call, servers: dict[str, str]) -> Step:
     return Step("find the servers of the healed VNFCs", look)
 
 
-def _present(call: Call) -> Mapping[str, str]:
+def _present(call: HookCall) -> Mapping[str, str]:
     """The healed VNFCs, by the ids of the servers that Heat has in their places."""
     healed = call.noted()
     return {
@@ -495,7 +495,7 @@ def _present(call: Call) -> Mapping[str, str]:
     }
 
 
-def _kept(call: Call) -> frozenset[str]:
+def _kept(call: HookCall) -> frozenset[str]:
     """The resources that a heal of the whole VNF leaves as they are.
 
     Without ``all``, Tacker has Heat replace what is in the places of the servers that
@@ -511,7 +511,7 @@ def _kept(call: Call) -> frozenset[str]:
     )
 
 
-def _heal_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def _heal_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Install the cluster again, or join the rebuilt VMs."""
     if "vnfcInstanceId" not in hook.call.request:
         return Plan.of(WholeHealEnd(deps), advice=V2_HEAL_OF_ALL)
@@ -520,35 +520,37 @@ def _heal_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     return Plan((_lookup(hook.call, servers), *work.steps()), work.left)
 
 
-def _merged_or_refused(hook: V2Hook, advice: str) -> InstallParams:
+def _merged_or_refused(hook: V2Hook, advice: str) -> ClusterRequest:
     hook.call.between[_REFUSED] = True
     params = hook.merged(advice)
     del hook.call.between[_REFUSED]
     return params
 
 
-def _connectivity_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def _connectivity_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Refuse a change that the cluster cannot follow, before a port changes."""
     return Plan(connectivity_start(deps, _attachments(hook.call)))
 
 
-def _attachments(call: Call) -> tuple[Attachment, ...]:
+def _attachments(call: HookCall) -> tuple[Attachment, ...]:
     """The connection points that a change of external connectivity names."""
     return tuple(Attachment(*connection) for connection in call.connections())
 
 
-def _connectivity_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def _connectivity_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Adapt the cluster to the new addresses of its VMs."""
     return Plan(ConnectivityEnd(deps, points=_attachments(hook.call)).steps())
 
 
-def _merged_unless_refused(hook: V2Hook, advice: str) -> InstallParams | None:
+def _merged_unless_refused(hook: V2Hook, advice: str) -> ClusterRequest | None:
     restore(hook.call)
     # Not the other way round: a killed conductor loses this data.
     return None if hook.call.between.get(_REFUSED) else hook.merged(advice)
 
 
-def _connectivity_rollback_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def _connectivity_rollback_end(
+    hook: V2Hook, deps: OperationContext, site: V2Site
+) -> Plan:
     """Adapt the cluster to the former addresses of its VMs."""
     steps = ConnectivityEnd(deps).steps()
     return Plan(steps, lambda: "Heat has taken the ports back.")

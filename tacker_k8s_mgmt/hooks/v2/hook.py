@@ -24,14 +24,14 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks.advice import UNCHANGED_SEND_ROLLBACK
 from tacker_k8s_mgmt.hooks.hook import Hook, named, scale_details
 from tacker_k8s_mgmt.hooks.secret_sources import Secrets
-from tacker_k8s_mgmt.hooks.v2.call import Call
-from tacker_k8s_mgmt.hooks.v2.connections import Connections
+from tacker_k8s_mgmt.hooks.v2.call import HookCall
+from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.hooks.v2.program import Streams
 from tacker_k8s_mgmt.hooks.v2.stack import login_of, resources_of
 from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request import reader as parameters
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
@@ -40,7 +40,7 @@ _PROPERTIES = {"heal": "isAutohealEnabled", "scale": "isAutoscaleEnabled"}
 _PROPERTY = "vnfConfigurableProperties"
 
 
-def see_possible(call: Call) -> None:
+def see_possible(call: HookCall) -> None:
     """Refuse to enable what later has no password.
 
     :raises ParamError: with every literal secret.
@@ -57,7 +57,7 @@ def see_possible(call: Call) -> None:
         raise error
 
 
-def with_automatic(call: Call, otherwise: str) -> str:
+def with_automatic(call: HookCall, otherwise: str) -> str:
     """What to send when a hook lacks parameters.
 
     :param otherwise: what an operator sends whose own request it was.
@@ -75,14 +75,14 @@ def with_automatic(call: Call, otherwise: str) -> str:
     )
 
 
-def _kept(call: Call) -> Mapping[str, Any]:
+def _kept(call: HookCall) -> Mapping[str, Any]:
     """The parameters that later operations find; at an instantiation, its own."""
     if call.names_parameters:
         return parameters.without_secrets(call.additional_params)
     return call.stored
 
 
-def _is_set(call: Call, name: str) -> bool:
+def _is_set(call: HookCall, name: str) -> bool:
     places = (call.request, call.instance)
     properties = (place.get(_PROPERTY) or {} for place in places)
     # Tacker takes any value that Python takes for true.
@@ -96,13 +96,13 @@ _PROJECT = ""
 class V2Hook(Hook["V2Site"]):
     """One call of a hook, with what Tacker's v2 API passes."""
 
-    def __init__(self, call: Call, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, call: HookCall, conf: cfg.ConfigOpts) -> None:
         super().__init__(call.operation, call.vnf_id, conf, api="v2")
         self.call = call
 
     def parsed(
         self, advice: str, needed: Collection[str] | None = None
-    ) -> InstallParams | None:
+    ) -> ClusterRequest | None:
         """The parameters of an instantiation's own request.
 
         :param advice: what the operator sends when they are wrong.
@@ -127,7 +127,7 @@ class V2Hook(Hook["V2Site"]):
 
     def merged(
         self, advice: str, needed: Collection[str] | None = None, upgrade: bool = False
-    ) -> InstallParams:
+    ) -> ClusterRequest:
         """The stored parameters, updated by those of this request.
 
         :param advice: as above, and so is *needed*.
@@ -154,7 +154,7 @@ class V2Hook(Hook["V2Site"]):
 
     def completed(
         self, advice: str, requests: Iterable[Mapping[str, Any]]
-    ) -> InstallParams:
+    ) -> ClusterRequest:
         """The stored parameters, with the secrets of former requests.
 
         :param advice: as above.
@@ -207,7 +207,7 @@ class V2Hook(Hook["V2Site"]):
         vnfcs = {vnfc: server for vnfc, server, _ in self.call.vnfcs()}
         return Settings.read(self.metadata, vnfcs, self.call.patch)
 
-    def site(self, params: InstallParams) -> "V2Site":
+    def site(self, params: ClusterRequest) -> "V2Site":
         """What an operation on this VNF instance may touch."""
         return V2Site(self, params)
 
@@ -218,14 +218,14 @@ class V2Hook(Hook["V2Site"]):
 class V2Site(Site):
     """Everything that an operation on one VNF instance may touch."""
 
-    vims: Connections
+    vims: VimEntry
 
-    def __init__(self, hook: V2Hook, params: InstallParams) -> None:
+    def __init__(self, hook: V2Hook, params: ClusterRequest) -> None:
         self._call = hook.call
         owner = self._call.vnf_id, _PROJECT
         super().__init__(*owner, params, hook.options, hook.state_path, hook.name)
         self.note = hook.note
-        self.vims = Connections(self._call.instance, hook.state_path)
+        self.vims = VimEntry(self._call.instance, hook.state_path)
 
     def _stack(self) -> tuple[str, Sequence[StackResource]]:
         servers = self._params.wants_compute_hosts

@@ -17,17 +17,21 @@ from tacker.sol_refactored.nfvo import nfvo_client
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks import instance_view
-from tacker_k8s_mgmt.hooks.instance_view import ListedCluster
+from tacker_k8s_mgmt.hooks.instance_view import ClusterSummary
 from tacker_k8s_mgmt.hooks.v2 import connections
-from tacker_k8s_mgmt.hooks.v2.call import Call
-from tacker_k8s_mgmt.hooks.v2.connections import Connections
+from tacker_k8s_mgmt.hooks.v2.call import HookCall
+from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.hooks.v2.driver import healthy_servers
 from tacker_k8s_mgmt.hooks.v2.hook import V2Hook, V2Site
 from tacker_k8s_mgmt.model.nodes import Count
 from tacker_k8s_mgmt.model.vim import ClusterIdentity
 from tacker_k8s_mgmt.remote.kubernetes import api_login
-from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
-from tacker_k8s_mgmt.request.reader import InstallParams, names_parameters
+from tacker_k8s_mgmt.remote.readonly_site import (
+    NoSuchInstance,
+    OpenCluster,
+    ReadOnlySite,
+)
+from tacker_k8s_mgmt.request.reader import ClusterRequest, names_parameters
 from tacker_k8s_mgmt.status.facts import HealCommands
 
 _WAY_OUT = (
@@ -48,7 +52,7 @@ def registered(context: Any) -> Iterator[tuple[str, str]]:
     for instance in objects.VnfInstanceV2.get_all(context):
         if known := recorded(instance.id):
             yield instance.id, known.endpoint
-        for vim in Connections(instance.to_dict()).registered():
+        for vim in VimEntry(instance.to_dict()).registered():
             yield instance.id, vim.auth_url
 
 
@@ -70,7 +74,7 @@ def identity(context: Any, vnf_id: str) -> ClusterIdentity | None:
     """
     known = recorded(vnf_id)
     instance = objects.VnfInstanceV2.get_by_id(context, vnf_id)
-    entry = Connections(instance.to_dict()).entry() if instance else {}
+    entry = VimEntry(instance.to_dict()).entry() if instance else {}
     if known and (not entry or _is_of(entry["interfaceInfo"], known)):
         return known
     try:
@@ -104,25 +108,25 @@ def named(name: str) -> list[str]:
     return [str(one.id) for one in found]
 
 
-def listed() -> Iterator[ListedCluster]:
+def listed() -> Iterator[ClusterSummary]:
     """The clusters of this API, of all projects."""
     objects.register_all()
     context = tacker_context.get_admin_context()
     for instance in objects.VnfInstanceV2.get_all(context):
         operations = _operations(context, instance.id)
-        call = Call("", {}, instance.to_dict(), {}, package="")
+        call = HookCall("", {}, instance.to_dict(), {}, package="")
         given = (json.dumps(row.get("operationParams")) for row in operations)
         if call.concerns_us or any(map(names_parameters, given)):
             yield _listed(call, operations[-1] if operations else {})
 
 
-def _listed(call: Call, last: Mapping[str, Any]) -> ListedCluster:
+def _listed(call: HookCall, last: Mapping[str, Any]) -> ClusterSummary:
     """A cluster in short.
 
     :param last: its last operation; empty if there was none.
     """
-    own = Connections(call.instance).registered()
-    return ListedCluster(
+    own = VimEntry(call.instance).registered()
+    return ClusterSummary(
         call.vnf_id,
         str(call.instance.get("vnfInstanceName") or ""),
         "v2",
@@ -153,12 +157,12 @@ class _CommandSite(V2Site):
 class _Command(V2Hook):
     """A command, in place of a call of a hook."""
 
-    def site(self, params: InstallParams) -> V2Site:
+    def site(self, params: ClusterRequest) -> V2Site:
         """What it may touch."""
         return _CommandSite(self, params)
 
 
-class SeenV2Site(SeenSite, _CommandSite):
+class SeenV2Site(ReadOnlySite, _CommandSite):
     """The site of a VNF instance of the v2 API, read-only."""
 
     def counts(self) -> tuple[Count, ...]:
@@ -173,7 +177,7 @@ class SeenV2Site(SeenSite, _CommandSite):
         return tuple(Count(name, heat[name], tacker[name], _REMEDY) for name in names)
 
 
-class Record:
+class V2Record:
     """A VNF instance and its operations in Tacker's database.
 
     :ivar open_operation: those that are not over, as text; "" if there is none.
@@ -194,14 +198,14 @@ class Record:
             if row["operationState"] not in instance_view.ENDED
         )
 
-    def command(self, name: str) -> tuple[V2Hook, InstallParams]:
+    def command(self, name: str) -> tuple[V2Hook, ClusterRequest]:
         """What a command works with, in place of a call of a hook.
 
         :param name: the command's, for the cluster's lock and the journal.
         :raises TackerError: the VNF instance is not a cluster.
         :raises ParamError: this release does not accept its parameters.
         """
-        call = Call(name, {}, self._instance, {}, package="")
+        call = HookCall(name, {}, self._instance, {}, package="")
         if self._instance["instantiationState"] != "INSTANTIATED":
             raise errors.TackerError(
                 detail=f"The VNF instance {call.vnf_id} is not instantiated."
@@ -214,7 +218,7 @@ class Record:
         hook = _Command(call, cfg.CONF)
         return hook, hook.completed(_WAY_OUT, self.carried_out())
 
-    def opened(self) -> Instance:
+    def opened(self) -> OpenCluster:
         """The cluster, read-only.
 
         :raises TackerError, ParamError: see :meth:`command`.
@@ -226,7 +230,7 @@ class Record:
         settings, operation = hook.settings(), self.open_operation
         vnfcs = {vnfc: server for vnfc, server, _ in hook.call.vnfcs()}
         heals = HealCommands(vnf_id, "v2", vnfcs)
-        return Instance(vnf_id, name, operation, params, view, settings, heals)
+        return OpenCluster(vnf_id, name, operation, params, view, settings, heals)
 
     def carried_out(self) -> list[Mapping[str, Any]]:
         """``additionalParams`` of the operations that ended well, latest first."""

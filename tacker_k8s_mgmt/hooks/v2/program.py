@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v2.call import Call
+from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.text import Redactor, forbid, in_variables, printable
 
 _OUT, _ERR = 1, 2
@@ -118,7 +118,7 @@ def main_of_cnf() -> None:
     run("tacker_k8s_mgmt.hooks.cnf.v2", lambda call: True)
 
 
-def run(driver: str, concerns: Callable[[Call], bool]) -> None:
+def run(driver: str, concerns: Callable[[HookCall], bool]) -> None:
     """Run one hook, and end the process.
 
     :param driver: name of the module with the hooks.
@@ -127,10 +127,10 @@ def run(driver: str, concerns: Callable[[Call], bool]) -> None:
     streams = Streams()
     end_with_conductor(streams)
     forbid()
-    call: Call | None = None
+    call: HookCall | None = None
     trace = ""
     try:
-        call = Call.read(streams.read())
+        call = HookCall.read(streams.read())
         if concerns(call):
             _hooks(driver).perform(call, streams)
             streams.reply(call.result())

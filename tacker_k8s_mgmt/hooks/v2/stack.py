@@ -19,7 +19,7 @@ from keystoneauth1.identity import v3
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from tacker_k8s_mgmt.hooks.v2.call import Call
+from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.remote import heat
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
@@ -32,7 +32,7 @@ def login_of(vim: Mapping[str, Any]) -> tuple[Session, str]:
     return _adapter(vim).session, region
 
 
-def resources_of(call: Call, servers: bool = False) -> tuple[StackResource, ...]:
+def resources_of(call: HookCall, servers: bool = False) -> tuple[StackResource, ...]:
     """Everything in the VNF's Heat stack.
 
     :param servers: include the attributes of servers.

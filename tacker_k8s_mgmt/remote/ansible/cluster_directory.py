@@ -278,7 +278,7 @@ def cluster_above(session: Session, path: str) -> str:
     return session.run(argv, timeout=_SHORT).stdout.rstrip("\n")
 
 
-class WorkDir:
+class ClusterDirectory:
     """One cluster's directory.
 
     Each method raises ``RemoteError`` if a request to the server fails.
@@ -345,7 +345,7 @@ class WorkDir:
     def read(self, name: str) -> str | None:
         """Return a file's text, or None if there is no such file.
 
-        :raises SpoiledFile: it is not text.
+        :raises DamagedFile: it is not text.
         """
         path = self._file(name)
         data = self._session.get(path)
@@ -353,7 +353,7 @@ class WorkDir:
             return None if data is None else data.decode()
         except UnicodeDecodeError:
             # Not chained: the cause has the content, which may be a secret.
-            raise errors.SpoiledFile(
+            raise errors.DamagedFile(
                 path=path, host=self._session.host, reason="it is no text"
             ) from None
 
@@ -471,7 +471,7 @@ class WorkDir:
                 f"of the cluster's files, such as {posixpath.dirname(self.path)}"
             )
         if above := cluster_above(self._session, self.path):
-            outer = WorkDir(self._session, above, self._owner_id)
+            outer = ClusterDirectory(self._session, above, self._owner_id)
             raise self._refusal(
                 f"is inside {above}, which belongs to the VNF instance {outer.owner()}"
             )

@@ -151,7 +151,7 @@ class RunDirectories:
             request = untrusted.parse_json(session.get(path) or b"{}")
             playbook, digest = (str(request.get(name, "")) for name in _IDENTITY)
         except (ValueError, AttributeError):
-            raise errors.SpoiledFile(
+            raise errors.DamagedFile(
                 path=path, host=session.host, reason="it is no request"
             ) from None
         return RunRecord(

@@ -15,13 +15,16 @@ from tacker_k8s_mgmt.kubespray import checkout
 from tacker_k8s_mgmt.kubespray import checkout as checkouts
 from tacker_k8s_mgmt.kubespray.checkout import Checkout
 from tacker_k8s_mgmt.model import untrusted
-from tacker_k8s_mgmt.remote.ansible.cluster_directory import WorkDir, cluster_above
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import (
+    ClusterDirectory,
+    cluster_above,
+)
 from tacker_k8s_mgmt.remote.ssh import login
 from tacker_k8s_mgmt.remote.ssh.channel import Result
-from tacker_k8s_mgmt.remote.ssh.login import Logins
+from tacker_k8s_mgmt.remote.ssh.login import Credentials
 from tacker_k8s_mgmt.remote.ssh.session import Session, free
 from tacker_k8s_mgmt.request.cluster_options import Registry, hosts_entries
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.text import without_login
 
 _SECONDS = 60.0
@@ -155,9 +158,9 @@ class Readiness:
         return (*self.keys, *self.connection, *self.installed, *self.directory)
 
 
-def look(
-    params: InstallParams,
-    logins: Logins,
+def check_server(
+    params: ClusterRequest,
+    logins: Credentials,
     connect: Callable[[], Session],
     owner_id: str,
 ) -> Readiness:
@@ -170,7 +173,7 @@ def look(
     keys = logins.findings()
     try:
         survey = survey_server(connect(), ansible.kubespray_root, ansible.venv)
-        foreign = WorkDir(connect(), ansible.directory, owner_id).obstacle()
+        foreign = ClusterDirectory(connect(), ansible.directory, owner_id).obstacle()
         directory = (foreign, _space(params, connect()))
         others = [_way(params, connect()), _ended(params, connect())]
         others += _inside(params, connect())
@@ -194,7 +197,7 @@ def look(
     )
 
 
-def _space(params: InstallParams, session: Session) -> str:
+def _space(params: ClusterRequest, session: Session) -> str:
     """Return why the disk space for the cluster's directory is too small, or ""."""
     directory = params.ansible.directory
     space = free(session, directory)
@@ -206,7 +209,7 @@ def _space(params: InstallParams, session: Session) -> str:
     )
 
 
-def _inside(params: InstallParams, session: Session) -> Iterator[str]:
+def _inside(params: ClusterRequest, session: Session) -> Iterator[str]:
     """Yield a finding for each installation that is deleted with another cluster."""
     ansible = params.ansible
     installed = {
@@ -222,7 +225,7 @@ def _inside(params: InstallParams, session: Session) -> Iterator[str]:
             )
 
 
-def _ended(params: InstallParams, session: Session) -> str:
+def _ended(params: ClusterRequest, session: Session) -> str:
     """Return why a playbook would end with the connection that started it, or "".
 
     Neither ``setsid`` nor, without lingering, a scope of the user's service manager
@@ -239,7 +242,7 @@ def _ended(params: InstallParams, session: Session) -> str:
     )
 
 
-def _way(params: InstallParams, session: Session) -> str:
+def _way(params: ClusterRequest, session: Session) -> str:
     """Return why playbooks cannot reach the bastion that they need, or ""."""
     bastion = params.bastion
     if bastion is None or not bastion.carries_playbooks:
@@ -279,7 +282,7 @@ class Target:
         return without_login(self.url)
 
 
-def targets(params: InstallParams) -> Iterator[Target]:
+def targets(params: ClusterRequest) -> Iterator[Target]:
     """The mirrors and registries that a request names."""
     variables, offline = params.kubespray_vars, params.cluster.offline
     files = offline.files_repo.get_secret_value() if offline.files_repo else ""
@@ -336,7 +339,7 @@ def gateway(session: Session, address: str) -> tuple[str, str]:
     )
 
 
-def mirror(session: Session, params: InstallParams, target: Target) -> str | None:
+def mirror(session: Session, params: ClusterRequest, target: Target) -> str | None:
     """Ask a mirror or registry for an answer; return why there is none, or "".
 
     The proxy is that of the nodes. Credentials are in curl's standard input only.
@@ -358,7 +361,7 @@ def mirror(session: Session, params: InstallParams, target: Target) -> str | Non
     return _why(session, target, result)
 
 
-def _config(params: InstallParams, target: Target) -> Iterator[str]:
+def _config(params: ClusterRequest, target: Target) -> Iterator[str]:
     """Lines of a curl configuration."""
     yield "silent"
     yield "show-error"

@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import kubernetes_yaml, untrusted
-from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
+from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMetadata
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
 from tacker_k8s_mgmt.model.nodes import NodeObject, one_spelling
 from tacker_k8s_mgmt.model.placement import Workload
@@ -39,7 +39,7 @@ ACCOUNT_NAMESPACE = "kube-system"
 
 
 def admin_access(client: KubeClient, limit: float) -> ClusterAccess:
-    """Create the account, if need be, and return its access; see ``KubeControl``."""
+    """Create the account, if need be, and return its access; see ``ClusterApi``."""
     # Apply repeatedly: the token controller deletes a Secret whose account it does not
     # know yet.
     secret = ("secret", ACCOUNT, "-n", ACCOUNT_NAMESPACE, "--ignore-not-found")
@@ -102,7 +102,7 @@ _AUTHORITY = "jsonpath-as-json={.clusters[0].cluster.certificate-authority-data}
 def person_access(
     client: KubeClient, person: str, role: str, seconds: int
 ) -> PersonAccess:
-    """Create the account, if need be, and have a token issued; see ``KubeControl``."""
+    """Create the account, if need be, and have a token issued; see ``ClusterApi``."""
     # A person's name has no dot, so no two accounts have the same name.
     account = f"{person}.{role}"
     client.run("apply", "-f", "-", stdin=json.dumps(_manifest(account, role)))
@@ -168,7 +168,7 @@ _CLUSTER_INFO = ("configmap", "cluster-info", "--namespace=kube-public")
 _FAILED_CHECK = re.compile(r"\[-\][^\s\\\[]+ failed")
 
 
-class KubeControl:
+class ClusterApi:
     """The cluster behind one control-plane node.
 
     Methods with node names skip names that are not in the list of the cluster's nodes.
@@ -217,7 +217,7 @@ class KubeControl:
         """
         return admin_access(self._client, limit)
 
-    def marks(self) -> tuple[NodeMarks, ...]:
+    def marks(self) -> tuple[NodeMetadata, ...]:
         """Return what the Node objects have of their settings."""
         return node_settings.marks(self._client)
 

@@ -18,10 +18,10 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import NodeObject
-from tacker_k8s_mgmt.model.pods import Budget, Outcome, Pod, nowhere_to_go, report
+from tacker_k8s_mgmt.model.pods import Budget, DrainOutcome, Pod, no_other_node, report
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.timing import Backoff
-from tacker_k8s_mgmt.request.drain_policy import Attempt, DrainPolicy
+from tacker_k8s_mgmt.request.drain_policy import DrainAttempt, DrainPolicy
 from tacker_k8s_mgmt.text import in_line
 
 LOG = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ _ATTACHMENT = "VolumeAttachment"
 
 
 def evict_dead(client: KubeClient, names: Sequence[str]) -> None:
-    """Free pods and volumes of nodes without a machine; see ``KubeControl``."""
+    """Free pods and volumes of nodes without a machine; see ``ClusterApi``."""
     if not names:
         return
     client.run("taint", "node", *names, _OUT_OF_SERVICE, "--overwrite")
@@ -43,7 +43,7 @@ def evict_dead(client: KubeClient, names: Sequence[str]) -> None:
 
 
 def remove_nodes(client: KubeClient, names: Sequence[str], limit: float) -> None:
-    """Delete Node objects and their VolumeAttachments; see ``KubeControl``.
+    """Delete Node objects and their VolumeAttachments; see ``ClusterApi``.
 
     :param limit: seconds until the Node objects are gone, and again until the volumes
         are detached. A late volume is only logged, because its driver continues.
@@ -150,7 +150,7 @@ def drain(
 
 
 def _nowhere_to_go(
-    failed: Sequence[Outcome],
+    failed: Sequence[DrainOutcome],
     leaving: Sequence[NodeObject],
     every: Callable[[], Sequence[NodeObject]],
 ) -> bool:
@@ -159,7 +159,7 @@ def _nowhere_to_go(
         return False
     pods = [pod for outcome in failed for pod in outcome.left]
     try:
-        return nowhere_to_go(pods, {node.name for node in leaving}, every())
+        return no_other_node(pods, {node.name for node in leaving}, every())
     except errors.K8sMgmtError as error:
         LOG.warning("Where the pods that are left could run is not known: %s", error)
         return False
@@ -178,13 +178,13 @@ class _Drain:
         self._kubelet_reports = node.ready
         self._before: tuple[Pod, ...] | None = None
 
-    def run(self) -> Outcome:
+    def run(self) -> DrainOutcome:
         """Drain the node.
 
         :raises ConnectError: the control-plane node can no longer be reached.
         """
         self._began = time.monotonic()
-        failed: list[Outcome] = []
+        failed: list[DrainOutcome] = []
         while attempt := self._policy.attempt(failed, reports=self._kubelet_reports):
             if failed:
                 self._warn(attempt.what, failed[-1])
@@ -196,7 +196,7 @@ class _Drain:
             failed.append(outcome)
         return failed[-1]
 
-    def _repeated(self, attempt: Attempt) -> Outcome:
+    def _repeated(self, attempt: DrainAttempt) -> DrainOutcome:
         """Make an attempt, again and again until its time limit."""
         limit = float(self._policy.timeout)
         if not attempt.options:
@@ -209,14 +209,14 @@ class _Drain:
             LOG.info("The drain is repeated: %s", in_line(report(outcome)))
             waiting.pause()
 
-    def _warn(self, what: str, outcome: Outcome) -> None:
+    def _warn(self, what: str, outcome: DrainOutcome) -> None:
         pods = ", ".join(map(str, outcome.left)) or "whatever is left"
         on_failure = self._policy.on_failure
         LOG.warning(
             "%s, drain.on_failure is %s, %s: %s", outcome.node, on_failure, what, pods
         )
 
-    def _make(self, attempt: Attempt, limit: float) -> str:
+    def _make(self, attempt: DrainAttempt, limit: float) -> str:
         """Make an attempt once; returns why it failed, or "" if no pod can be left.
 
         :param limit: seconds.
@@ -245,7 +245,7 @@ class _Drain:
         found = self._client.table(kind, Budget.FIELDS, Budget.read, everywhere=True)
         return tuple(found)
 
-    def _try(self, attempt: Attempt, limit: float) -> Outcome:
+    def _try(self, attempt: DrainAttempt, limit: float) -> DrainOutcome:
         """Make an attempt once; if it failed and has left no pods, it is a success."""
         reason = ""
         try:
@@ -254,23 +254,25 @@ class _Drain:
             before = self._before
             reason = self._make(attempt, limit)
             if not reason:
-                return Outcome(self._node.name, self._seconds(), gone=before)
+                return DrainOutcome(self._node.name, self._seconds(), gone=before)
             left = tuple(
                 pod
                 for pod in self._movable()
                 if self._kubelet_reports or not pod.terminating
             )
             if not left:
-                return Outcome(self._node.name, self._seconds(), gone=before)
+                return DrainOutcome(self._node.name, self._seconds(), gone=before)
             budgets = self._budgets()
         except errors.ConnectError:
             raise
         except errors.K8sMgmtError as error:
             text = f"{reason}; then: {error}" if reason else str(error)
-            return Outcome(self._node.name, self._seconds(), error=text)
+            return DrainOutcome(self._node.name, self._seconds(), error=text)
         remaining = {str(pod) for pod in left}
         gone = tuple(pod for pod in before if str(pod) not in remaining)
-        return Outcome(self._node.name, self._seconds(), left, budgets, reason, gone)
+        return DrainOutcome(
+            self._node.name, self._seconds(), left, budgets, reason, gone
+        )
 
     def _seconds(self) -> float:
         return time.monotonic() - self._began

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import object_shapes
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.pods import Placement
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
@@ -34,7 +34,7 @@ _TEMPLATES = {"cronjobs.batch": f".spec.jobTemplate{_TEMPLATE}"}
 _CONFLICT = "Error from server (Conflict)"
 
 
-def marks(client: KubeClient) -> tuple[NodeMarks, ...]:
+def marks(client: KubeClient) -> tuple[NodeMetadata, ...]:
     """What the Node objects have of their settings."""
     return tuple(client.table("nodes", _FIELDS, read=_marks))
 
@@ -46,10 +46,10 @@ def _marks(
     annotations: Mapping[str, str] | None,
     taints: Sequence[Mapping[str, Any]] | None,
     cordon: bool | None,
-) -> NodeMarks:
+) -> NodeMetadata:
     for taint in taints or ():
         object_shapes.check(taint, object_shapes.Taint)
-    return NodeMarks(
+    return NodeMetadata(
         name,
         version,
         labels or {},

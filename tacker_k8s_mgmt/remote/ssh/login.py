@@ -29,7 +29,7 @@ from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.remote import local_files, timing
 from tacker_k8s_mgmt.remote.local_files import FileNotAllowed
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
-from tacker_k8s_mgmt.remote.ssh.session import Endpoint, Redact, Session, Way
+from tacker_k8s_mgmt.remote.ssh.session import LoginTarget, Redact, Session, Transport
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.request.accounts import (
     PASSWORD_FILE,
@@ -37,7 +37,7 @@ from tacker_k8s_mgmt.request.accounts import (
     PrivateKey,
     fingerprint,
 )
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.text import Redactor, in_private_key
 
 CONNECT_TIMEOUT = 15.0  # seconds for one attempt: TCP, banner, login
@@ -64,8 +64,8 @@ class _PasswordsRefused(LoginRefused):
     error = errors.PasswordsRefused
 
 
-def connect(
-    endpoint: Endpoint,
+def open_ssh(
+    endpoint: LoginTarget,
     *,
     host_keys: HostKeys,
     redact: Redact,
@@ -111,7 +111,7 @@ def connect(
 
 
 def _log_in(
-    endpoint: Endpoint, host_keys: HostKeys, timeout: float
+    endpoint: LoginTarget, host_keys: HostKeys, timeout: float
 ) -> paramiko.Transport:
     """Connect and log in, once.
 
@@ -141,7 +141,7 @@ def _log_in(
     return transport
 
 
-def _connected(endpoint: Endpoint, timeout: float) -> socket.socket:
+def _connected(endpoint: LoginTarget, timeout: float) -> socket.socket:
     if endpoint.via is not None:
         return endpoint.via.open(endpoint.host, endpoint.port, timeout)
     sock = socket.create_connection((endpoint.host, endpoint.port), timeout=timeout)
@@ -151,7 +151,7 @@ def _connected(endpoint: Endpoint, timeout: float) -> socket.socket:
 
 
 def _distrust(
-    endpoint: Endpoint, host_keys: HostKeys, kind: str, key: str
+    endpoint: LoginTarget, host_keys: HostKeys, kind: str, key: str
 ) -> errors.HostKeyError:
     host = endpoint.host
     if place := host_keys.recorded_in(endpoint.known_as or host, endpoint.port):
@@ -159,7 +159,7 @@ def _distrust(
     return errors.GivenKeyError(host=host, kind=kind, fingerprint=fingerprint(key))
 
 
-def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
+def _authenticate(transport: paramiko.Transport, endpoint: LoginTarget) -> None:
     user, password = endpoint.username, endpoint.revealed_password()
     key = endpoint.revealed_key()
     further = ["password"]
@@ -255,13 +255,13 @@ def _loaded(text: str, passphrase: str | None) -> object:
         raise FileNotAllowed("does not open with its passphrase") from None
 
 
-class Logins:
+class Credentials:
     """The credentials of one operation; thread-safe.
 
     :param key_directory: the operator's directory for private key files.
     """
 
-    def __init__(self, params: InstallParams, key_directory: str) -> None:
+    def __init__(self, params: ClusterRequest, key_directory: str) -> None:
         self._params = params
         self._directory = key_directory
         self._opened: dict[PrivateKey, SecretStr] = {}
@@ -297,13 +297,13 @@ class Logins:
         port: int = 22,
         *,
         known_as: str = "",
-        via: Way | None = None,
-    ) -> Endpoint:
-        """Return the login of an account on a host; see :class:`Endpoint`.
+        via: Transport | None = None,
+    ) -> LoginTarget:
+        """Return the login of an account on a host; see :class:`LoginTarget`.
 
         :raises PrivateKeyError: the account's key cannot be used.
         """
-        return Endpoint(
+        return LoginTarget(
             host,
             account.username,
             account.password,
@@ -374,13 +374,13 @@ _CONNECT = 10.0  # seconds
 _KNOCK = ("bash", "-c", 'exec 3<>"/dev/tcp/$0/$1"')
 
 
-def login(endpoint: Endpoint, redact: Redact, seconds: float) -> str:
+def login(endpoint: LoginTarget, redact: Redact, seconds: float) -> str:
     """Log in and become root; return why that failed, or "".
 
     Any host key is accepted, and none is recorded.
     """
     try:
-        with connect(
+        with open_ssh(
             endpoint, host_keys=HostKeys(), redact=redact, deadline=seconds
         ) as session:
             session.run(["true"], sudo=True, timeout=_SHORT)

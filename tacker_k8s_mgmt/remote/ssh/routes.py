@@ -14,10 +14,10 @@ from typing import Protocol
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.ssh import known_hosts, login
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
-from tacker_k8s_mgmt.remote.ssh.login import Logins
-from tacker_k8s_mgmt.remote.ssh.session import Endpoint, Session
+from tacker_k8s_mgmt.remote.ssh.login import Credentials
+from tacker_k8s_mgmt.remote.ssh.session import LoginTarget, Session
 from tacker_k8s_mgmt.request.accounts import Account
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 LOG = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ _SIGN_OF_LIFE = 10.0  # seconds
 _UNREACHED = "the bastion {} cannot reach it ({})"
 
 
-class Jump:
+class BastionTunnel:
     """Opens connections through a bastion; thread-safe.
 
     The session is opened on first use, and again after it has broken.
@@ -122,7 +122,7 @@ class KeyStore(Protocol):
     def add(self, keys: HostKeys) -> None: ...
 
 
-class Ways:
+class HostConnector:
     """Routes and logins to the hosts of a cluster; thread-safe.
 
     :param store: the recorded host keys of Ansible servers and bastions. Other clusters
@@ -132,14 +132,18 @@ class Ways:
     """
 
     def __init__(
-        self, params: InstallParams, logins: Logins, store: KeyStore, timeout: float
+        self,
+        params: ClusterRequest,
+        logins: Credentials,
+        store: KeyStore,
+        timeout: float,
     ) -> None:
         self._params = params
         self._logins = logins
         self._store = store
         self._timeout = timeout
         self._bastion_keys = HostKeys()
-        self._jump = Jump(self._log_in_to_bastion) if params.bastion else None
+        self._jump = BastionTunnel(self._log_in_to_bastion) if params.bastion else None
 
     def close(self) -> None:
         """End the session with the bastion."""
@@ -149,7 +153,7 @@ class Ways:
     def server(self) -> Session:
         """Log in to the Ansible server.
 
-        :raises RemoteError: as :func:`.login.connect`.
+        :raises RemoteError: as :func:`.login.open_ssh`.
         """
         ansible, account = self._params.ansible, self._params.server_account
         via = self._via("ansible")
@@ -162,7 +166,7 @@ class Ways:
         )
         return self._log_in(endpoint)[0]
 
-    def machine(self, account: Account, address: str, port: int = 22) -> Endpoint:
+    def machine(self, account: Account, address: str, port: int = 22) -> LoginTarget:
         """Return the login of an account on a VM.
 
         :raises PrivateKeyError: the account's key cannot be used.
@@ -195,7 +199,7 @@ class Ways:
             key = bastion.host, bastion.port
             keys.record(*key, self._bastion_keys.of(*key))
 
-    def _via(self, connection: str) -> Jump | None:
+    def _via(self, connection: str) -> BastionTunnel | None:
         bastion = self._params.bastion
         return self._jump if bastion and connection in bastion.used_for else None
 
@@ -207,12 +211,12 @@ class Ways:
         session, self._bastion_keys = self._log_in(endpoint)
         return session
 
-    def _log_in(self, endpoint: Endpoint) -> tuple[Session, HostKeys]:
+    def _log_in(self, endpoint: LoginTarget) -> tuple[Session, HostKeys]:
         given = bool(endpoint.host_keys)
         keys = self._store.load()
         if given:
             keys = keys.only_revoked()
-        session = login.connect(
+        session = login.open_ssh(
             endpoint,
             host_keys=keys,
             redact=self._logins.redact,

@@ -238,14 +238,14 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 20
 
 
-class Way(Protocol):
+class Transport(Protocol):
     """Opens connections to hosts that cannot be reached directly."""
 
     def open(self, host: str, port: int, timeout: float) -> socket.socket: ...
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class LoginTarget:
     """One login on one host.
 
     :param password: for the login if there is no key, and for sudo.
@@ -263,7 +263,7 @@ class Endpoint:
     private_key: SecretStr | None = None
     host_keys: tuple[str, ...] = ()
     known_as: str = ""
-    via: Way | None = None
+    via: Transport | None = None
 
     def revealed_password(self) -> str | None:
         """Return the password as plain text."""
@@ -301,7 +301,7 @@ class Session:
     """
 
     def __init__(
-        self, transport: paramiko.Transport, endpoint: Endpoint, redact: Redact
+        self, transport: paramiko.Transport, endpoint: LoginTarget, redact: Redact
     ) -> None:
         self._transport, self._endpoint = transport, endpoint
         self._sftp: paramiko.SFTPClient | None = None

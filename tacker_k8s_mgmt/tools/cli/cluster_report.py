@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.tools.cli.base import NotDone, Outcome, Report, UsageError
 from tacker_k8s_mgmt.tools.render.console import Console
 
 if TYPE_CHECKING:
-    from tacker_k8s_mgmt.operations.cluster_check import Survey
+    from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 
 _AGREE, _DIFFERS, _UNASKED = 0, 1, 2
 
@@ -46,7 +46,7 @@ class ClusterReport(Report):
         return parser
 
     @abc.abstractmethod
-    def compare(self, survey: "Survey", vnf_id: str) -> Any:
+    def compare(self, survey: "ClusterInspection", vnf_id: str) -> Any:
         """Return the comparison."""
 
     @abc.abstractmethod
@@ -61,7 +61,7 @@ class ClusterReport(Report):
         """Ask what has to be asked."""
         # Imported late: help and completion need none of them.
         from tacker_k8s_mgmt.features.table import FEATURES
-        from tacker_k8s_mgmt.operations.cluster_check import Survey
+        from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 
         vnf_id, files = parsed_args.vnf, parsed_args.config_file
         try:
@@ -70,7 +70,9 @@ class ClusterReport(Report):
                 recorded.lookup().opened(vnf_id, files) as one,
             ):
                 known = one.view, one.settings, one.heals
-                survey = Survey(one.params, one.vnf_id, *known, features=FEATURES)
+                survey = ClusterInspection(
+                    one.params, one.vnf_id, *known, features=FEATURES
+                )
                 report = self.compare(survey, one.vnf_id)
         except errors.K8sMgmtError as error:
             # Exit code 1 is for differences.

@@ -46,12 +46,12 @@ from tacker_k8s_mgmt.request.cross_checks import LOGINS
 from tacker_k8s_mgmt.request.profile_document import (
     LARGEST,
     SUFFIX,
-    Expansion,
     InvalidProfile,
     Profile,
+    ResolvedProfile,
     Source,
 )
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.secrets import Place, Reference, Resolver
 from tacker_k8s_mgmt.tools.cli import base
 from tacker_k8s_mgmt.tools.cli.base import UsageError
@@ -113,7 +113,7 @@ def _content(path: Path) -> bytes | None:
         raise InvalidProfile([f"cannot be read: {error.strerror}"]) from None
 
 
-def note(expansion: Expansion | None, name: str) -> str:
+def note(expansion: ResolvedProfile | None, name: str) -> str:
     """What a profile has to do with an attribute; "" for nothing.
 
     :param name: its dotted name.
@@ -131,7 +131,7 @@ def note(expansion: Expansion | None, name: str) -> str:
     return f"with values of the {profile}" if place in inner else ""
 
 
-def document(expansion: Expansion | None) -> Mapping[str, Any] | None:
+def document(expansion: ResolvedProfile | None) -> Mapping[str, Any] | None:
     """The same of all attributes, for programs; None without a profile."""
     if expansion is None:
         return None
@@ -143,7 +143,7 @@ def document(expansion: Expansion | None) -> Mapping[str, Any] | None:
     }
 
 
-def show(expansion: Expansion | None) -> None:
+def show(expansion: ResolvedProfile | None) -> None:
     """Print what a profile has given, and what of it the request replaces."""
     if expansion is None:
         return
@@ -255,7 +255,7 @@ class CheckedRequest:
 
     name: str
     body: Request
-    params: InstallParams | None
+    params: ClusterRequest | None
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
     absent: str = ""
@@ -356,7 +356,7 @@ def _parsed(
     resolver: Resolver | None,
     find_profile: Source,
     find_server: operator_server.Find,
-) -> InstallParams | None:
+) -> ClusterRequest | None:
     if stored is None:
         return reader.parse(
             body.additional_params,
@@ -450,7 +450,7 @@ def _ask(login: str) -> str:
         raise UsageError(f"the password of {login} is no text in UTF-8") from None
 
 
-def masked(params: InstallParams, *, but_keys: bool = False) -> InstallParams:
+def masked(params: ClusterRequest, *, but_keys: bool = False) -> ClusterRequest:
     """A copy with stars in place of every secret.
 
     A proxy keeps its host, a private key that is a path stays one, and a URL of an
@@ -464,7 +464,7 @@ def masked(params: InstallParams, *, but_keys: bool = False) -> InstallParams:
         is_named = place.is_variable and secrets.is_reference(secret)
         return secret if is_key or is_named else place.form.masked(secret)
 
-    copy = secrets.changed(InstallParams, params, shown, whole=True)
+    copy = secrets.changed(ClusterRequest, params, shown, whole=True)
     apps = tuple(map(_without_queries, copy.applications))
     # Unchanged values are not in the update: they still count as defaults.
     return copy.model_copy(update={"applications": apps} if apps else {})
@@ -539,7 +539,7 @@ def _read(path: str) -> tuple[str, list[Machine]]:
     ]
 
 
-def listed(path: str, params: InstallParams) -> list[Machine]:
+def listed(path: str, params: ClusterRequest) -> list[Machine]:
     """The VMs of a JSON file, for a cluster with these parameters.
 
     :raises UsageError: it cannot be read, or its VMs do not fit the parameters.
@@ -562,7 +562,7 @@ def listed(path: str, params: InstallParams) -> list[Machine]:
     return machines
 
 
-def assumed(params: InstallParams, control_planes: int, workers: int) -> list[Machine]:
+def assumed(params: ClusterRequest, control_planes: int, workers: int) -> list[Machine]:
     """Example VMs, with a load balancer if the parameters have one.
 
     :raises UsageError: there are more VMs than example addresses.
@@ -585,7 +585,7 @@ def assumed(params: InstallParams, control_planes: int, workers: int) -> list[Ma
     return machines
 
 
-def _worker_aspects(params: InstallParams) -> list[str]:
+def _worker_aspects(params: ClusterRequest) -> list[str]:
     """The possible ``aspect_id`` of workers; "" stands for worker_node's own."""
     places = map(_place_of, vm_selectors(params))
     return [aspect_id for role, aspect_id in places if role is Role.WORKER]
@@ -600,7 +600,7 @@ def _server_id(number: int) -> str:
     return f"00000000-0000-4000-8000-{number:012}"
 
 
-def search(params: InstallParams, machines: Sequence[Machine]) -> Machines:
+def search(params: ClusterRequest, machines: Sequence[Machine]) -> Machines:
     """The VMs as the driver finds them.
 
     :raises DiscoveryError: they do not fit the parameters.
@@ -611,7 +611,7 @@ def search(params: InstallParams, machines: Sequence[Machine]) -> Machines:
 
 
 def _stack(
-    params: InstallParams, machines: Sequence[Machine]
+    params: ClusterRequest, machines: Sequence[Machine]
 ) -> Iterator[StackResource]:
     for selector in vm_selectors(params):
         role, aspect_id = place = _place_of(selector)

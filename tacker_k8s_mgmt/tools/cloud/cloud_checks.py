@@ -19,7 +19,7 @@ from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ssh.session import Session
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.tools.cloud import facts
 from tacker_k8s_mgmt.tools.cloud.client import Cloud
 from tacker_k8s_mgmt.tools.cloud.demand import Demand, Package, Vdu
@@ -41,12 +41,14 @@ class NetworkChecks:
         self,
         cloud: Cloud,
         request: Request,
-        params: InstallParams,
+        params: ClusterRequest,
         source: Package,
         demand: Demand,
     ) -> None:
         self._cloud, self._params, self._demand = cloud, params, demand
-        self._look = stack_preview.Look(request, params, source.flavour, source.base)
+        self._look = stack_preview.StackPreview(
+            request, params, source.flavour, source.base
+        )
         self._known: dict[str, Network | None] = {}
 
     def gateways(self) -> dict[str, str]:
@@ -356,7 +358,7 @@ class CloudChecks:
         self,
         cloud: Cloud,
         request: Request,
-        params: InstallParams,
+        params: ClusterRequest,
         source: Package,
         demand: Demand,
     ) -> None:
@@ -540,7 +542,7 @@ _MIRROR = "Ansible server to mirror"
 
 def rows(
     session: Session | None,
-    params: InstallParams,
+    params: ClusterRequest,
     networks: NetworkChecks,
     warnings: list[str],
 ) -> Iterator[Check]:
@@ -569,7 +571,7 @@ def rows(
 
 def _gateways(
     session: Session,
-    params: InstallParams,
+    params: ClusterRequest,
     networks: NetworkChecks,
     warnings: list[str],
 ) -> Iterator[Check]:

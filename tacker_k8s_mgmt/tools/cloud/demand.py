@@ -15,7 +15,7 @@ from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.request import structure
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.tools.csar import archive, request_check, vnfd
 from tacker_k8s_mgmt.tools.csar.body import Request, external_cps
 from tacker_k8s_mgmt.tools.csar.parts import SCRIPTS
@@ -119,7 +119,7 @@ def networks(request: Request) -> dict[str, str]:
     }
 
 
-def of_request(request: Request, params: InstallParams, source: Package) -> Demand:
+def of_request(request: Request, params: ClusterRequest, source: Package) -> Demand:
     """What an instantiate request makes.
 
     :param source: what it is for.
@@ -164,7 +164,7 @@ def _resources(
     return tuple(source.base.resources(members, parameters=values))
 
 
-def _roles(params: InstallParams, flavour: vnfd.Flavour) -> dict[str, Role]:
+def _roles(params: ClusterRequest, flavour: vnfd.Flavour) -> dict[str, Role]:
     """The roles of VDUs, by the connection points that select their VMs."""
     points = flavour.of_type(vnfd.CP)
     return {

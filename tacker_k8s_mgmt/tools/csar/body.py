@@ -331,7 +331,7 @@ def read(document: Any, api: Api | None = None) -> Request:
         return Request("", document, problems)
     if names.intersection(ATTRIBUTES):
         return Request("", {"additionalParams": document})
-    known = structure.border_names(reader.InstallParams)
+    known = structure.border_names(reader.ClusterRequest)
     if names.intersection((*known, *map(structure.camel, known))):
         return Request("", {"additionalParams": {reader.ATTRIBUTE: document}})
     raise ValueError(f"there is neither a request nor {reader.ATTRIBUTE} in it")

@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.model import load_balancer, untrusted
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
 from tacker_k8s_mgmt.request import operator_server, profiles, reader
 from tacker_k8s_mgmt.request.cluster_options import certificate_problems
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.tools.csar import hot, stack_preview, vnfd
 from tacker_k8s_mgmt.tools.csar.body import (
     ATTRIBUTES,
@@ -140,7 +140,7 @@ def _instantiate(request: Request, contents: Contents, result: Findings) -> None
     result.problems += applications(parsed, contents.files)
     if flavour is not None and base is not None:
         parsed = as_named(parsed, base.names)
-        look = stack_preview.Look(request, parsed, flavour, base)
+        look = stack_preview.StackPreview(request, parsed, flavour, base)
         result.problems += look.problems()
         result.warnings += look.warnings()
         result.warnings += stack_preview.of_request(
@@ -321,7 +321,7 @@ def classes(source: bytes) -> set[str]:
     return {node.name for node in body if isinstance(node, ast.ClassDef)}
 
 
-def script(parsed: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
+def script(parsed: ClusterRequest, files: Mapping[str, bytes]) -> Iterator[str]:
     """Problems of the load balancer's script in a package's files."""
     if parsed.load_balancer is None:
         return
@@ -332,12 +332,12 @@ def script(parsed: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
         yield f"external_lb_param.script_path: {path}: {why}"
 
 
-def certificates(parsed: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
+def certificates(parsed: ClusterRequest, files: Mapping[str, bytes]) -> Iterator[str]:
     """Problems of the private registries' certificates in a package's files."""
     return certificate_problems(parsed.private_registries, files.get)
 
 
-def applications(parsed: InstallParams, files: Collection[str]) -> Iterator[str]:
+def applications(parsed: ClusterRequest, files: Collection[str]) -> Iterator[str]:
     """Files of applications that a package does not have."""
     for number, app in enumerate(parsed.applications):
         for path in filter(None, (file.path for file in app.files())):

@@ -23,7 +23,7 @@ from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.request import structure
 from tacker_k8s_mgmt.request.accounts import Account
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.tools.csar import vnfd
 from tacker_k8s_mgmt.tools.csar.body import Request
 from tacker_k8s_mgmt.tools.csar.consistency import SecurityGroups
@@ -211,12 +211,12 @@ _NEEDED: Mapping[str, Sequence[tuple[str, int, str]]] = {
 }
 
 
-def reduced(request: Request) -> InstallParams | None:
+def reduced(request: Request) -> ClusterRequest | None:
     """Invalid parameters, reduced to those that lead to the VMs and the script.
 
     :returns: None where these are invalid too.
     """
-    raw = structure.read(InstallParams, request.installation).values
+    raw = structure.read(ClusterRequest, request.installation).values
     structures = {
         name: _STAND_INS[name] | {key: value[key] for key in _SEARCHED & value.keys()}
         for name, value in raw.items()
@@ -225,12 +225,12 @@ def reduced(request: Request) -> InstallParams | None:
     if "address_family" in raw:
         structures["address_family"] = raw["address_family"]
     try:
-        return InstallParams.model_validate({"ansible": _ANSIBLE, **structures})
+        return ClusterRequest.model_validate({"ansible": _ANSIBLE, **structures})
     except ValidationError:
         return None
 
 
-class Look:
+class StackPreview:
     """A look at the VMs of an instantiation.
 
     :param params: the parameters of the request, as far as they are valid.
@@ -239,7 +239,7 @@ class Look:
     def __init__(
         self,
         request: Request,
-        params: InstallParams,
+        params: ClusterRequest,
         flavour: vnfd.Flavour,
         base: base_hot.BaseHot,
     ) -> None:
@@ -454,7 +454,7 @@ def of_package(base: base_hot.BaseHot) -> Iterator[str]:
 
 
 def of_request(
-    base: base_hot.BaseHot, additional: Mapping[str, Any], params: InstallParams
+    base: base_hot.BaseHot, additional: Mapping[str, Any], params: ClusterRequest
 ) -> Iterator[str]:
     """Warnings about logins that VMs of a stock image would refuse.
 

@@ -34,7 +34,7 @@ class TaskFailure:
 
 
 @dataclass(frozen=True)
-class Failure:
+class HookFailure:
     """What failed.
 
     :param step: the last one, with its place.
@@ -53,7 +53,7 @@ class Failure:
     commands: tuple[str, ...]
 
 
-def of(hook: Operation, vnf_id: str = "") -> Failure | None:
+def of(hook: Operation, vnf_id: str = "") -> HookFailure | None:
     """The failure of a hook; None if it did not fail.
 
     :param vnf_id: the VNF instance, if its operation waits for what is sent next.
@@ -61,7 +61,7 @@ def of(hook: Operation, vnf_id: str = "") -> Failure | None:
     if not hook.error:
         return None
     step = hook.steps[-1] if hook.steps else None
-    return Failure(
+    return HookFailure(
         step=f"{hook.hook}, step {step.place}: {step.name}" if step else hook.hook,
         tasks=tuple(_grouped(hook.failed_tasks)),
         problems=hook.problems,
@@ -162,7 +162,7 @@ class HookChart:
     state: str
     took: str
     started: str
-    failure: Failure | None
+    failure: HookFailure | None
     gap: str
     share: float
     ticks: tuple[tuple[float, str], ...]
@@ -187,7 +187,7 @@ class OperationChart:
     started: str
     note: str
     occurrence: str
-    failure: Failure | None
+    failure: HookFailure | None
     hooks: tuple[HookChart, ...]
 
 

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from lab.kubeapi.patches import merge
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
+from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMetadata
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.services import PROXY_MODE, Service
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
@@ -70,14 +70,14 @@ class FakeCluster:
             {name: {"metadata": {"annotations": {CORDONED: None}}} for name in names}
         )
 
-    def marks(self) -> Sequence[NodeMarks]:
+    def marks(self) -> Sequence[NodeMetadata]:
         self._site.touch("cluster.marks")
         return self._marks()
 
-    def _marks(self) -> list[NodeMarks]:
+    def _marks(self) -> list[NodeMetadata]:
         return [
             replace(
-                self._site.marks.get(node.name, NodeMarks(node.name)),
+                self._site.marks.get(node.name, NodeMetadata(node.name)),
                 unschedulable=node.name in self._site.cordoned,
             )
             for node in self._site.cluster_nodes

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from tacker_k8s_mgmt.model.load_balancer import (
     BalancerStatus,
-    Call,
     ExposedService,
+    ScriptCall,
     Server,
 )
 from tests.helpers.fakes.state import Balanced, SiteState
@@ -55,7 +55,7 @@ class FakeBalancer:
     def __init__(self, site: SiteState) -> None:
         self._site = site
 
-    def call(self, call: Call) -> str:
+    def call(self, call: ScriptCall) -> str:
         self._site.touch(f"balancer.{call.verb}")
         getattr(self, f"_{call.verb.replace('-', '_')}")(call.arguments)
         return "changed\n"

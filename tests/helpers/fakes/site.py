@@ -140,7 +140,7 @@ class FakeSite(SiteState):
         self.touch("restart_kubelets")
         self.restarted += [node.name for node in nodes]
 
-    def trust_registries(self, nodes: Sequence[Node]) -> None:
+    def trust_registries(self, nodes: Sequence[Node], members: Collection[str]) -> None:
         silent = [node.name for node in nodes if node.server_id in self.dead]
         if silent:
             raise errors.RemoteError(detail=f"no answer from {', '.join(silent)}")

@@ -10,7 +10,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import Count, Role
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
@@ -134,7 +134,7 @@ class SiteState:
         self.pod_sizes: dict[tuple[str, str], int] = {}
         self.pod_service = ""
         self.settings = Settings()
-        self.marks: dict[str, NodeMarks] = {}
+        self.marks: dict[str, NodeMetadata] = {}
         self.workloads: list[Workload] = []
         self.conflicts = 0
 

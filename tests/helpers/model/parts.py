@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ScriptCall
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
@@ -113,7 +113,7 @@ class ModelBalancer(FakeBalancer):
 
     _site: "ModelSite"
 
-    def call(self, call: Call) -> str:
+    def call(self, call: ScriptCall) -> str:
         self._login()
         if self._site.balanced is None and call.verb != "install":
             raise errors.LoadBalancerError(

@@ -16,8 +16,8 @@ from oslo_config import cfg
 
 from tacker_k8s_mgmt import config
 from tacker_k8s_mgmt.hooks.v2 import driver
-from tacker_k8s_mgmt.hooks.v2.call import Call, cluster_vim_id
-from tacker_k8s_mgmt.hooks.v2.connections import Connections
+from tacker_k8s_mgmt.hooks.v2.call import HookCall, cluster_vim_id
+from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.hooks.v2.hook import V2Hook
 from tacker_k8s_mgmt.operations import compare
 from tests.helpers.model.faults import NONE, ConductorDied, Immediately, Trouble
@@ -58,14 +58,14 @@ CONF = _conf()
 class _Hook(V2Hook):
     """A call of a hook on the model's site."""
 
-    def __init__(self, call: Call, tacker: "V2", trouble: Trouble) -> None:
+    def __init__(self, call: HookCall, tacker: "V2", trouble: Trouble) -> None:
         super().__init__(call, CONF)
         self.clock = tacker.clock
         self._journal = tacker.journal
         self._tacker, self._trouble = tacker, trouble
 
     def site(self, params: Any) -> AbstractContextManager[Any]:  # type: ignore[override]
-        vims = Connections(self.call.instance)
+        vims = VimEntry(self.call.instance)
         return self._tacker.opened(self._trouble, vims=vims)
 
 
@@ -83,7 +83,7 @@ class V2(Tacker):
     def in_place(self) -> Iterator[None]:
         """Put the model in the place of Heat and of Tacker's database."""
 
-        def resources(call: Call) -> Any:
+        def resources(call: HookCall) -> Any:
             site = self.site
             return site.gate.through("site", "resources", site.resources)
 
@@ -105,7 +105,7 @@ class V2(Tacker):
         return list(info.get("vnfcResourceInfo") or ())
 
     def vnfcs(self) -> Mapping[str, str]:
-        call = Call("", {}, self.instance, {}, "")
+        call = HookCall("", {}, self.instance, {}, "")
         return {vnfc: server for vnfc, server, _ in call.vnfcs()}
 
     def metadata(self) -> Mapping[str, Any]:
@@ -204,7 +204,7 @@ class V2(Tacker):
     ) -> None:
         name = f"{operation.kind.hook}_{which}"
         between = copy.deepcopy(operation.data.get("between") or {})
-        call = Call(
+        call = HookCall(
             operation=name,
             request=self._request(operation),
             instance=instance,
@@ -213,7 +213,7 @@ class V2(Tacker):
             between=between,
         )
         self.site.gate.open(NONE)
-        Connections(instance).settle()
+        VimEntry(instance).settle()
         if which == "start":
             call.note_places()
         elif which == "end":

@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.features.applications import rollout
 from tacker_k8s_mgmt.features.applications.content import (
     ApplicationRecords,
     Content,
-    Record,
+    InstalledApplication,
 )
 from tacker_k8s_mgmt.features.applications.host import Charts
 from tacker_k8s_mgmt.features.applications.workloads import Workloads
@@ -31,7 +31,7 @@ from tacker_k8s_mgmt.remote.kubernetes import (
     owned_objects,
     services,
 )
-from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.remote.kubernetes.draining import _Drain
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
@@ -65,13 +65,13 @@ WANTED = NodeSettings(labels={"b": "c"}, taints={}, annotations={})
 
 
 def _marks(client: KubeClient) -> None:
-    for marks in KubeControl(cast(Any, client._session)).marks():
+    for marks in ClusterApi(cast(Any, client._session)).marks():
         marks.shown()
         node_marks.change(marks, WANTED)
 
 
 def _workloads(client: KubeClient) -> None:
-    control = KubeControl(cast(Any, client._session))
+    control = ClusterApi(cast(Any, client._session))
     marks = control.marks()
     for workload in control.workloads():
         for one in marks:
@@ -97,7 +97,7 @@ def _exposed(client: KubeClient) -> None:
 
 
 def _cluster_nodes(session: Any) -> None:
-    control = KubeControl(session)
+    control = ClusterApi(session)
     for node in control.nodes():
         str(node)
         sorted(node.labels.items())
@@ -175,7 +175,7 @@ ETCD = {
     ],
 }
 
-RECORD = Record(
+RECORD = InstalledApplication(
     *("a", "n", "applied"),
     good=Content("d", ((SERVICE,), (JOB,)), "1.0", 1),
     leaving=(CLAIM,),
@@ -191,7 +191,7 @@ CLUSTER: Mapping[str, Fed] = {
     "nodes": host(
         {"get nodes": [NODE]},
         _cluster_nodes,
-        "kubernetes.api.KubeControl.nodes",
+        "kubernetes.api.ClusterApi.nodes",
         *(f"kubernetes.{name}" for name in TABLE),
     ),
     "marks of nodes": kube({"get nodes": [NODE]}, _marks, "node_settings.marks"),
@@ -203,8 +203,8 @@ CLUSTER: Mapping[str, Fed] = {
     ),
     "version": host(
         {"/version": {"gitVersion": "v1.31.9"}},
-        lambda session: KubeControl(session).version(),
-        "kubernetes.api.KubeControl.version",
+        lambda session: ClusterApi(session).version(),
+        "kubernetes.api.ClusterApi.version",
         "kubernetes.kubectl.KubeClient.raw",
     ),
     "cluster-info": host(
@@ -217,14 +217,15 @@ CLUSTER: Mapping[str, Fed] = {
                 }
             }
         },
-        lambda session: KubeControl(session).move_cluster_info("1.1.1.1", "https://x"),
-        "kubernetes.api.KubeControl.move_cluster_info",
+        lambda session: ClusterApi(session).move_cluster_info("1.1.1.1", "https://x"),
+        "kubernetes.api.ClusterApi.move_cluster_info",
         f"kubernetes.{READ}",
     ),
     "marks by the driver": parsed(
         MARKS,
         lambda content: node_marks.change(
-            node_marks.NodeMarks("w", annotations={node_marks.APPLIED: content}), WANTED
+            node_marks.NodeMetadata("w", annotations={node_marks.APPLIED: content}),
+            WANTED,
         ),
         "model.node_marks._Applied.read",
     ),

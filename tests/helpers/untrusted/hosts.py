@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.operations.records import ClusterRecords
 from tacker_k8s_mgmt.remote import vms
 from tacker_k8s_mgmt.remote.ansible import cluster_directory, playbook_runner, server
-from tacker_k8s_mgmt.remote.ansible.cluster_directory import WorkDir
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import ClusterDirectory
 from tacker_k8s_mgmt.remote.ansible.playbook_runner import (
     PlaybookRunner,
     RunDirectories,
@@ -168,7 +168,7 @@ HOST: Mapping[str, Fed] = {
     ),
     "owner of a directory": host(
         {"": {"owner": "v", "path": "/w", "format": 1}},
-        lambda session: WorkDir(session, "/w", "vnf").owner(),
+        lambda session: ClusterDirectory(session, "/w", "vnf").owner(),
         "ansible.cluster_directory.WorkDir._marker",
     ),
     "owner of a lock": parsed(

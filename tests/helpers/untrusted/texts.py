@@ -23,7 +23,7 @@ from tacker_k8s_mgmt.model import manifests, node_marks
 from tacker_k8s_mgmt.model.timeline import Timeline, clock, in_words
 from tacker_k8s_mgmt.request import cnf_exposure, profile_document, reader
 from tacker_k8s_mgmt.request.applications import Application, SourceFile
-from tacker_k8s_mgmt.request.structure import Reading
+from tacker_k8s_mgmt.request.structure import WrittenRequest
 from tacker_k8s_mgmt.tools.cli import request_input
 from tacker_k8s_mgmt.tools.cloud import client
 from tests.helpers.untrusted.fed import Fed, all_of, in_file, parsed
@@ -65,7 +65,7 @@ def _manifest(content: str) -> None:
     manifests.with_config(placed, "d")
     manifests.without(placed, ())
     list(map(manifests.is_kept, placed))
-    marks = node_marks.NodeMarks("w", labels={"disk": "2"})
+    marks = node_marks.NodeMetadata("w", labels={"disk": "2"})
     for workload in manifests.bound(placed):
         workload.can_start(marks)
 
@@ -191,7 +191,9 @@ TEXTS: Mapping[str, Fed] = {
     "lists in the metadata": parsed(
         [{"name": "a", "namespaces": ["b"]}],
         lambda content: all_of(
-            lambda: reader.with_metadata_lists(Reading({}), {"k8s_tenants": content}),
+            lambda: reader.with_metadata_lists(
+                WrittenRequest({}), {"k8s_tenants": content}
+            ),
             lambda: reader.problems({"k8s_applications": content}),
         ),
         "request.reader._replaced",

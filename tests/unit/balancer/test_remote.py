@@ -16,8 +16,8 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.load_balancer import (
     BalancerStatus,
-    Call,
     ExposedService,
+    ScriptCall,
     Server,
     expose,
     parse_status,
@@ -96,7 +96,7 @@ def test_each_verb_has_its_time_limit() -> None:
     steps.install(cluster, NODES)
     steps.add(cluster, NODES)
     steps.remove(cluster, NODES)
-    steps.expose_again(cluster)
+    steps.restore_services(cluster)
     with pytest.raises(errors.LoadBalancerError, match="no status report"):
         steps.status(cluster)
     verbs = [argv[2] for argv, _ in host.commands]
@@ -230,7 +230,7 @@ def test_the_script_of_a_later_driver_is_run(fresh: Sandbox) -> None:
     assert balancer.status().api_port == 8443
 
 
-UDP = Call("expose", ("dns",), contract=2, feature="UDP services")
+UDP = ScriptCall("expose", ("dns",), contract=2, feature="UDP services")
 
 
 def test_what_needs_a_later_script_is_named_and_not_called() -> None:
@@ -248,7 +248,7 @@ def test_what_needs_a_later_script_is_named_and_not_called() -> None:
 
 @pytest.mark.parametrize("contract", [1, 2])
 def test_what_needs_no_later_script_is_called(contract: int) -> None:
-    assert Balancer(LocalHost({}), own("echo $1", 1)).call(Call("x")) == "x\n"
+    assert Balancer(LocalHost({}), own("echo $1", 1)).call(ScriptCall("x")) == "x\n"
     balancer = Balancer(LocalHost({}), own("echo $1", 1 + contract))
     assert balancer.call(UDP) == "expose\n"
 
@@ -259,7 +259,7 @@ def test_warnings_of_the_script_are_logged_once(
     host = LocalHost({}, sudo="sudo: unable to resolve host lb\n")
     balancer = Balancer(host, own("echo 'warning: s3cret is ignored' >&2; echo done"))
     for _ in range(2):
-        assert balancer.call(Call("frob")) == "done\n"
+        assert balancer.call(ScriptCall("frob")) == "done\n"
     (line,) = [record.getMessage() for record in caplog.records]
     assert line == "Load balancer 10.99.0.12: *** is ignored"
 
@@ -342,7 +342,7 @@ def test_no_workers_are_no_call() -> None:
     steps.add(cluster, [])
     steps.add(cluster, NODES[:2])  # control planes
     steps.remove(cluster, [])
-    steps.expose_again(cluster)
+    steps.restore_services(cluster)
     assert host.commands == []
 
 
@@ -362,7 +362,7 @@ def test_no_workers_are_no_call() -> None:
 def test_arguments_of_expose(
     service: ExposedService, arguments: tuple[str, ...]
 ) -> None:
-    assert expose([service]) == Call("expose", arguments)
+    assert expose([service]) == ScriptCall("expose", arguments)
 
 
 def test_what_earlier_scripts_do_not_know_needs_contract_2() -> None:
@@ -417,7 +417,7 @@ def test_what_was_exposed_can_be_exposed_again(
     )
     new = Balancer(anew, SCRIPT.read_bytes())
     install(new)
-    steps.expose_again(state(new, services=noted))
+    steps.restore_services(state(new, services=noted))
     seen = [(one.name, one.port, one.node_port, one.check_port) for one in noted]
     assert [
         (one.name, one.port, one.node_port, one.check_port)
@@ -430,7 +430,7 @@ def test_what_was_exposed_can_be_exposed_again(
     [
         (lambda cluster: steps.add(cluster, [worker("w")]), "add-worker"),
         (lambda cluster: steps.remove(cluster, [worker("w")]), "remove-worker"),
-        (steps.expose_again, "expose"),
+        (steps.restore_services, "expose"),
     ],
 )
 def test_a_change_that_fails_says_which(
@@ -471,7 +471,9 @@ def test_the_proxy_travels_on_standard_input() -> None:
 
 
 def test_the_representation_of_a_call_has_no_password() -> None:
-    assert "pr0xy-pa55" not in repr(Call("install", stdin="http://u:pr0xy-pa55@p"))
+    assert "pr0xy-pa55" not in repr(
+        ScriptCall("install", stdin="http://u:pr0xy-pa55@p")
+    )
 
 
 @pytest.mark.parametrize(

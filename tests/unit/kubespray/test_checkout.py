@@ -8,7 +8,7 @@ from tacker_k8s_mgmt.kubespray.checkout import (
     findings,
     missing_from,
 )
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tests.helpers.samples import KEY, REMOVED, parsed
 
 GALAXY = (
@@ -44,7 +44,7 @@ def found(
     where: Checkout = CURRENT,
     ansible: str | None = "2.18.2",
     sshpass: bool = True,
-    wanted: InstallParams = NOTHING_SPECIAL,
+    wanted: ClusterRequest = NOTHING_SPECIAL,
 ) -> tuple[str, ...]:
     return findings(where, ansible, sshpass, wanted)
 

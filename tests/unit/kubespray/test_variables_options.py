@@ -9,7 +9,7 @@ import pytest
 from tacker_k8s_mgmt.errors import ClusterError, ParamError
 from tacker_k8s_mgmt.kubespray import inventory, releases, variables
 from tacker_k8s_mgmt.request import cluster_options, reader
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.structure import variable_names
 from tacker_k8s_mgmt.text import Redactor
 from tests.helpers.full_request import (
@@ -33,8 +33,8 @@ from tests.helpers.samples import (
     request,
 )
 
-VARIABLES = variable_names(InstallParams)
-DEFAULTS = variable_names(InstallParams, defaults=True)
+VARIABLES = variable_names(ClusterRequest)
+DEFAULTS = variable_names(ClusterRequest, defaults=True)
 RELEASES = sorted(releases.RELEASES)
 ALL = rich((2, 27))
 

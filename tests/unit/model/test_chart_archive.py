@@ -13,8 +13,8 @@ import pytest
 from tacker_k8s_mgmt.features.applications import sources
 from tacker_k8s_mgmt.features.applications.content import (
     APPLIED,
-    Record,
-    Spoiled,
+    DamagedRecord,
+    InstalledApplication,
     read,
     unpacked,
 )
@@ -120,16 +120,16 @@ def test_what_unpacks_to_too_much_is_refused(monkeypatch):
 def test_a_record_in_the_cluster_unpacks_to_no_more_than_it_may_have():
     # Of the API server, whose answer has at most 8 MiB.
     packed = base64.b64encode(hostile.zeros(80 << 20)).decode()
-    with pytest.raises(Spoiled, match="too large"):
+    with pytest.raises(DamagedRecord, match="too large"):
         unpacked(packed)
-    record = Record("shop", "shop", APPLIED)
+    record = InstalledApplication("shop", "shop", APPLIED)
     assert read(unpacked(record.pack())) == record
     leaves = record.changed(leaving=({"kind": "Job", "metadata": {"name": "seed"}},))
     assert read(unpacked(leaves.pack())) == leaves
 
 
 def test_an_earlier_release_reads_the_record_of_what_does_not_leave():
-    record = Record("shop", "shop", APPLIED)
+    record = InstalledApplication("shop", "shop", APPLIED)
     text = gzip.decompress(base64.b64decode(record.pack()))
     assert "leaving" not in json.loads(text)
 

@@ -7,10 +7,10 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import NodeObject
 from tacker_k8s_mgmt.model.pods import (
     Budget,
-    Outcome,
+    DrainOutcome,
     Placement,
     Pod,
-    nowhere_to_go,
+    no_other_node,
     report,
 )
 
@@ -57,7 +57,7 @@ PLAIN, OWN = Placement(), Placement(tolerations=(CNF,))
 def test_nowhere_to_go(placements, others, nowhere):
     leaving = [node("w1"), node("w3", unschedulable=True)]
     pods = [web(placement=placement) for placement in placements]
-    assert nowhere_to_go(pods, ["w1", "w3"], [*leaving, *others]) is nowhere
+    assert no_other_node(pods, ["w1", "w3"], [*leaving, *others]) is nowhere
 
 
 def web(name="web-1", **fields):
@@ -65,13 +65,13 @@ def web(name="web-1", **fields):
 
 
 def left(*pods, budgets=(), words="timeout"):
-    return Outcome("w1", 300.4, pods, tuple(budgets), words)
+    return DrainOutcome("w1", 300.4, pods, tuple(budgets), words)
 
 
 @pytest.mark.parametrize(
     ("outcome", "text"),
     [
-        (Outcome("w1", 4.2), "w1 was drained in 4 s"),
+        (DrainOutcome("w1", 4.2), "w1 was drained in 4 s"),
         (
             left(web(), budgets=[BUDGET]),
             "w1 was not drained after 300 s: still there: default/web-1; "
@@ -117,7 +117,7 @@ def test_not_every_budget_is_in_the_text():
 
 
 def test_the_error_has_every_nodes_outcome_and_what_to_do():
-    outcomes = [Outcome("w0", 1), left(web(), budgets=[BUDGET])]
+    outcomes = [DrainOutcome("w0", 1), left(web(), budgets=[BUDGET])]
     error = errors.DrainError(
         failed=1, outcomes=[report(one) for one in outcomes], hint="Do that."
     )

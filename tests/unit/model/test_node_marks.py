@@ -12,7 +12,7 @@ from lab.kubeapi.patches import merge
 from tacker_k8s_mgmt.model.node_marks import (
     APPLIED,
     CORDONED,
-    NodeMarks,
+    NodeMetadata,
     applied,
     change,
     differences,
@@ -48,7 +48,7 @@ def brought(marks, wanted):
 
 
 def test_labels_of_others_stay_and_ours_go():
-    node = NodeMarks("w", labels={"theirs": "1", "same": "x"})
+    node = NodeMetadata("w", labels={"theirs": "1", "same": "x"})
     node = brought(node, NodeSettings(labels={"ours": "2", "same": "x"}))
     assert node.labels == {"theirs": "1", "ours": "2", "same": "x"}
     assert applied(node) == ("label ours",)
@@ -58,12 +58,14 @@ def test_labels_of_others_stay_and_ours_go():
 
 
 def test_a_label_that_was_overwritten_is_ours():
-    node = brought(NodeMarks("w", labels={"a": "1"}), NodeSettings(labels={"a": "2"}))
+    node = brought(
+        NodeMetadata("w", labels={"a": "1"}), NodeSettings(labels={"a": "2"})
+    )
     assert brought(node, NodeSettings()).labels == {}
 
 
 def test_taints_of_others_stay_as_they_are():
-    node = NodeMarks("w", version="7", taints=(NOT_READY,))
+    node = NodeMetadata("w", version="7", taints=(NOT_READY,))
     wanted = NodeSettings(taints={("gpu", "NoSchedule"): "a", ("gpu", "NoExecute"): ""})
     patch = change(node, wanted)
     assert patch["metadata"]["resourceVersion"] == "7"
@@ -82,13 +84,13 @@ def test_taints_of_others_stay_as_they_are():
 
 
 def test_labels_alone_are_changed_whatever_the_version_is():
-    patch = change(NodeMarks("w", version="7"), NodeSettings(labels={"a": "1"}))
+    patch = change(NodeMetadata("w", version="7"), NodeSettings(labels={"a": "1"}))
     assert "resourceVersion" not in patch["metadata"]
     assert "spec" not in patch
 
 
 def test_maintenance_there_and_back():
-    node = brought(NodeMarks("w"), MAINTENANCE)
+    node = brought(NodeMetadata("w"), MAINTENANCE)
     assert (node.in_maintenance, node.unschedulable) == (True, True)
     assert list(differences(node, MAINTENANCE)) == []
     assert list(differences(node, NodeSettings())) == [
@@ -103,26 +105,26 @@ def test_maintenance_there_and_back():
 
 
 def test_the_cordon_of_the_drain_becomes_that_of_the_maintenance():
-    drained = NodeMarks("w", annotations={CORDONED: "true"}, unschedulable=True)
+    drained = NodeMetadata("w", annotations={CORDONED: "true"}, unschedulable=True)
     node = brought(drained, MAINTENANCE)
     assert CORDONED not in node.annotations
     assert not brought(node, NodeSettings()).unschedulable
 
 
 def test_a_cordon_of_somebody_else_outlives_the_maintenance():
-    node = brought(NodeMarks("w", unschedulable=True), MAINTENANCE)
+    node = brought(NodeMetadata("w", unschedulable=True), MAINTENANCE)
     assert brought(node, NodeSettings()).unschedulable
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"labels": 1}', '{"taints": ["a"]}'])
 def test_a_spoiled_record_removes_nothing(text):
-    node = NodeMarks("w", labels={"a": "1"}, annotations={APPLIED: text})
+    node = NodeMetadata("w", labels={"a": "1"}, annotations={APPLIED: text})
     assert brought(node, NodeSettings()).labels == {"a": "1"}
 
 
 def test_differences_in_words():
     wanted = NodeSettings(labels={"a": "1", "b": "2"}, annotations={"c": "3"})
-    node = brought(NodeMarks("w"), wanted)
+    node = brought(NodeMetadata("w"), wanted)
     node = replace(
         node, labels={"a": "0"}, annotations={APPLIED: node.annotations[APPLIED]}
     )
@@ -145,7 +147,7 @@ WANTED = st.builds(NodeSettings, labels=VALUES, annotations=VALUES, taints=TAINT
 @settings(max_examples=150, deadline=None)
 @given(theirs=VALUES, steps=st.lists(WANTED, max_size=4))
 def test_any_sequence_ends_as_wanted_and_a_second_time_changes_nothing(theirs, steps):
-    node = NodeMarks("w", labels=theirs, annotations=theirs)
+    node = NodeMetadata("w", labels=theirs, annotations=theirs)
     for wanted in steps:
         node = brought(node, wanted)
         assert change(node, wanted) == {}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tacker_k8s_mgmt.model.node_marks import NodeMarks, served
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata, served
 from tacker_k8s_mgmt.model.placement import Workload, stranded
 from tacker_k8s_mgmt.model.pods import Placement
 
@@ -23,7 +23,7 @@ def term(key, operator, *values):
 
 
 def node(**labels):
-    return NodeMarks("w1", labels=labels)
+    return NodeMetadata("w1", labels=labels)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def node(**labels):
                 {"matchFields": term("metadata.name", "In", "w1")["matchExpressions"]},
             ),
             node(),
-            NodeMarks("w2"),
+            NodeMetadata("w2"),
         ),
     ],
 )
@@ -63,21 +63,23 @@ def test_labels_that_a_workload_needs(one, yes, no):
 
 SSD = {"disk": "ssd"}
 TAINT = {"key": "only", "value": "db", "effect": "NoSchedule"}
-AWAY = served(NodeMarks("w2", labels=SSD), in_service=False)
+AWAY = served(NodeMetadata("w2", labels=SSD), in_service=False)
 
 
 @pytest.mark.parametrize(
     ("other", "kind", "is_stranded"),
     [
-        pytest.param(NodeMarks("w2", labels=SSD), "Deployment", False, id="in service"),
         pytest.param(
-            NodeMarks("w2", labels=SSD, unschedulable=True),
+            NodeMetadata("w2", labels=SSD), "Deployment", False, id="in service"
+        ),
+        pytest.param(
+            NodeMetadata("w2", labels=SSD, unschedulable=True),
             "Deployment",
             True,
             id="cordoned",
         ),
         pytest.param(
-            NodeMarks("w2", labels=SSD, unschedulable=True),
+            NodeMetadata("w2", labels=SSD, unschedulable=True),
             "DaemonSet",
             False,
             id="cordoned, which a DaemonSet does not mind",
@@ -87,10 +89,13 @@ AWAY = served(NodeMarks("w2", labels=SSD), in_service=False)
             served(AWAY, in_service=True), "CronJob", False, id="comes back from it"
         ),
         pytest.param(
-            NodeMarks("w2", labels=SSD, taints=(TAINT,)), "CronJob", True, id="tainted"
+            NodeMetadata("w2", labels=SSD, taints=(TAINT,)),
+            "CronJob",
+            True,
+            id="tainted",
         ),
         pytest.param(
-            NodeMarks(
+            NodeMetadata(
                 "w2", labels=SSD, taints=({**TAINT, "effect": "PreferNoSchedule"},)
             ),
             "Deployment",
@@ -98,7 +103,7 @@ AWAY = served(NodeMarks("w2", labels=SSD), in_service=False)
             id="tainted as a preference",
         ),
         pytest.param(
-            NodeMarks(
+            NodeMetadata(
                 "w2",
                 labels=SSD,
                 taints=(
@@ -121,7 +126,7 @@ def test_only_a_node_on_which_pods_can_start_replaces_another(other, kind, is_st
 
 def test_label_of_a_node_on_which_it_cannot_run_anyway_is_no_loss():
     one = Workload("Deployment", "apps", "db", Placement(SSD))
-    before = NodeMarks("cp", labels=SSD, taints=(TAINT,))
+    before = NodeMetadata("cp", labels=SSD, taints=(TAINT,))
     assert list(stranded([one], [before], [replace(before, labels={})])) == []
     # A maintenance passes.
     assert list(stranded([one], [AWAY], [replace(AWAY, labels={})])) == [one]
@@ -143,7 +148,7 @@ def test_label_of_a_node_on_which_it_cannot_run_anyway_is_no_loss():
 )
 def test_tolerations(toleration, tolerated):
     one = Workload.read("Deployment", "a", "b", None, None, [toleration])
-    assert one.belongs(NodeMarks("w1", taints=(TAINT,))) is tolerated
+    assert one.belongs(NodeMetadata("w1", taints=(TAINT,))) is tolerated
 
 
 def test_an_empty_term_allows_no_node():

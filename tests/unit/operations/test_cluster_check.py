@@ -11,7 +11,7 @@ from tacker_k8s_mgmt.features.exposure.cnf_operations import Expose
 from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.model.nodes import Count, Role
 from tacker_k8s_mgmt.model.services import Cnf
-from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.request import cnf_exposure
 from tacker_k8s_mgmt.status.facts import Source
 from tests.helpers.cnf import CNF, service
@@ -31,7 +31,7 @@ CALLS = {
 
 
 def survey(site, wanted=None):
-    return Survey(wanted or params(), VNF, site, features=FEATURES).take()
+    return ClusterInspection(wanted or params(), VNF, site, features=FEATURES).take()
 
 
 def differences(report):

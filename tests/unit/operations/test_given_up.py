@@ -5,7 +5,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.table import FEATURES
-from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.operations.heal import HealStart
 from tacker_k8s_mgmt.operations.scale import ScaleIn
 from tests.helpers.fakes.cluster import FakeCluster
@@ -23,7 +23,7 @@ OPERATIONS = [
 
 
 def remedies(site):
-    rows = Survey(params(), VNF, site, features=FEATURES).take().rows
+    rows = ClusterInspection(params(), VNF, site, features=FEATURES).take().rows
     return [finding.remedy for row in rows for finding in row.findings]
 
 

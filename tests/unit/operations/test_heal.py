@@ -9,7 +9,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import Role
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.nodes import machine
@@ -166,7 +166,7 @@ class TestWorkers:
 
     def test_one_pod_that_another_node_accepts_keeps_all_of_them(self):
         site = instantiated()
-        site.marks[FIFTY_FIVE] = NodeMarks(FIFTY_FIVE, labels={"disk": "ssd"})
+        site.marks[FIFTY_FIVE] = NodeMetadata(FIFTY_FIVE, labels={"disk": "ssd"})
         site.pods = {FIVE: ["db", "web"]}
         site.pod_specs = {
             "db": {"nodeSelector": {"disk": "nvme"}},

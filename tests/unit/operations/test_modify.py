@@ -6,13 +6,13 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.exposure.cnf_operations import Expose
 from tacker_k8s_mgmt.features.table import FEATURES
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.pods import Placement
 from tacker_k8s_mgmt.model.services import Cnf
-from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.modify import ModificationRefused, Modify
 from tacker_k8s_mgmt.operations.records import EXPOSURES_FILE
@@ -89,7 +89,7 @@ class TestSettings:
 
     def test_what_is_taken_back_goes_and_what_others_set_stays(self):
         site = instantiated()
-        site.marks[FIVE] = NodeMarks(FIVE, labels={"theirs": "1"})
+        site.marks[FIVE] = NodeMetadata(FIVE, labels={"theirs": "1"})
         modify(site, ALL)
         modify(site, {})
         assert marks(site, FIVE).labels == {"theirs": "1"}
@@ -139,11 +139,11 @@ class TestSettings:
 class TestRefused:
     def test_every_problem_in_one_error(self):
         site = instantiated()
-        site.marks[FIVE] = NodeMarks(FIVE, labels={"zone": "a"})
+        site.marks[FIVE] = NodeMetadata(FIVE, labels={"zone": "a"})
         site.workloads = [
             Workload("Deployment", "apps", "web", Placement({"disk": "hdd"}))
         ]
-        site.marks[FIFTY_FIVE] = NodeMarks(FIFTY_FIVE, labels={"disk": "hdd"})
+        site.marks[FIFTY_FIVE] = NodeMetadata(FIFTY_FIVE, labels={"disk": "hdd"})
         text = problem(
             site,
             {
@@ -229,7 +229,11 @@ class TestMaintenance:
     def test_cluster_check_shows_it_as_wanted(self):
         site = instantiated()
         modify(site, OUT)
-        rows = Survey(params(), VNF, site, site.settings, features=FEATURES).take().rows
+        rows = (
+            ClusterInspection(params(), VNF, site, site.settings, features=FEATURES)
+            .take()
+            .rows
+        )
         (five,) = (row for row in rows if row.name == FIVE)
         assert five.cells[Source.CLUSTER].text == "Ready, maintenance"
         assert five.cells[Source.BALANCER].text == "maintenance"
@@ -339,7 +343,7 @@ def test_wanted_and_actual_are_listed():
     site = instantiated()
     modify(site, {**DISK, "k8s_nodes:vnfc:five:label:disk": "nvme"})
     wants(site, {**DISK, "k8s_nodes:vnfc:gone:label:a": "b", **OUT})
-    done = Survey(params(), VNF, site, site.settings).compare_settings()
+    done = ClusterInspection(params(), VNF, site, site.settings).compare_settings()
     rows = [(row.node, row.setting, row.wanted, row.actual) for row in done.rows]
     assert sorted(rows) == sorted(
         [

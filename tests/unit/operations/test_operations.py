@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.operations import preconditions
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.step import Runner, Step
 from tacker_k8s_mgmt.operations.terminate import terminate_end, terminate_start
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.text import Redactor
 from tests.helpers import operations
 from tests.helpers.fakes.clock import FakeClock
@@ -46,7 +46,7 @@ EFFECTS = (
 )
 
 
-def instantiate(site: FakeSite, wanted: InstallParams | None = None) -> FakeJournal:
+def instantiate(site: FakeSite, wanted: ClusterRequest | None = None) -> FakeJournal:
     wanted = wanted or params()
     clock, journal = FakeClock(), FakeJournal()
     work = Instantiate(dependencies(wanted, site, clock))

@@ -27,7 +27,7 @@ def test_a_scale_out_prepares_the_new_workers_alone():
 def test_a_node_that_cannot_be_prepared_is_named_and_no_playbook_runs(monkeypatch):
     site = grown(6)
 
-    def refuse(nodes):
+    def refuse(nodes, members):
         if nodes:
             raise errors.RemoteError(detail=f"{nodes[0].name}: no space left")
 

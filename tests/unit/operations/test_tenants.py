@@ -9,7 +9,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.table import FEATURES
-from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.modify import Modify
@@ -281,7 +281,9 @@ class TestToken:
     def test_check_names_it(self):
         site = with_tenants(BLUE, RED)
         self.renewed(site)
-        report = Survey(wanting(BLUE, RED), VNF, site, features=FEATURES).take()
+        report = ClusterInspection(
+            wanting(BLUE, RED), VNF, site, features=FEATURES
+        ).take()
         found = {row.name: [f.text for f in row.findings] for row in report.rows}
         assert {name: texts for name, texts in found.items() if texts} == {
             "tenant blue": [

@@ -10,7 +10,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tests.helpers.fakes.heat_site import HeatSite, delete_in_nova, heat_rebuilds
@@ -111,7 +111,7 @@ class TestWorker:
 
     def test_cluster_check(self, site):
         delete_in_nova(site, WORKER)
-        report = Survey(params(), VNF, site, features=FEATURES).take()
+        report = ClusterInspection(params(), VNF, site, features=FEATURES).take()
         (row,) = [row for row in report.rows if row.name == FIVE]
         texts = [finding.text for finding in row.findings]
         unusable = "its VM cannot be used: the port w_nic is not attached to a VM"
@@ -183,7 +183,7 @@ class TestLoadBalancer:
 
     def test_cluster_check(self, site):
         delete_in_nova(site, BALANCER)
-        report = Survey(params(), VNF, site, features=FEATURES).take()
+        report = ClusterInspection(params(), VNF, site, features=FEATURES).take()
         (row,) = [row for row in report.rows if row.name == "load balancer"]
         assert row.server_id == BALANCER
         assert row.findings
@@ -257,7 +257,7 @@ class TestSecondAddress:
         assert second.files["vars.json"] == self.records["vars.json"]
 
     def test_cluster_check(self, second):
-        rows = Survey(params(), VNF, second, features=FEATURES).take().rows
+        rows = ClusterInspection(params(), VNF, second, features=FEATURES).take().rows
         findings = [finding for row in rows for finding in row.findings]
         assert [f.text for f in findings if "10.10.0.100" in f.text] == []
 

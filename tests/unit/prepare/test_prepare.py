@@ -65,7 +65,7 @@ def test_the_drivers_own_checks_have_nothing_to_find(prepared, tmp_path):
     sshd = Sshd(tmp_path / "home")
     try:
         sshd.program("sshpass", "exit 0\n")
-        with login.connect(
+        with login.open_ssh(
             sshd.endpoint(), host_keys=sshd.host_keys(), redact=str, deadline=60
         ) as session:
             found = server.survey_server(

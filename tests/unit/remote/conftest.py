@@ -32,7 +32,7 @@ def log_in(sshd, redact):
         def open_session(**options):
             endpoint = options.pop("endpoint", sshd.endpoint())
             settings = {"host_keys": keys, "redact": redact, "deadline": 60} | options
-            return stack.enter_context(login.connect(endpoint, **settings))
+            return stack.enter_context(login.open_ssh(endpoint, **settings))
 
         yield open_session
 

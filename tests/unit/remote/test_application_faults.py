@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.features.applications import rollout
 from tacker_k8s_mgmt.features.applications.content import REMOVING
 from tacker_k8s_mgmt.features.applications.feature import compare
 from tacker_k8s_mgmt.features.applications.host import Charts, ChartVolumes
-from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tests.helpers import kubeapi as bed
 from tests.helpers.applications import (
@@ -79,7 +79,7 @@ def cut_off(cluster, site, monkeypatch):
 class TestRemovalCutOff:
     def test_it_is_recorded_and_reported(self, cluster, cut_off):
         assert record(cluster).state == REMOVING
-        report = compare(Survey(wanted(SHOP), VNF, cluster))
+        report = compare(ClusterInspection(wanted(SHOP), VNF, cluster))
         texts = [finding.text for finding in report.applications[0].findings]
         assert "its removal has begun and not ended" in texts
         assert "ConfigMap shop/settings: being deleted" in texts

@@ -10,8 +10,8 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.applications.content import BACK
-from tacker_k8s_mgmt.features.applications.feature import ApplicationChanges, compare
-from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.features.applications.feature import ApplicationsWork, compare
+from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tests.helpers.applications import (
     HOOK,
     LIMITS,
@@ -166,16 +166,16 @@ class TestVolumes:
         params = wanted({**SHOP, "volumes": "delete"})
         bring(cluster, params)
         state = state_of(cluster, params)
-        (step,) = ApplicationChanges(state).terminating()
+        (step,) = ApplicationsWork(state).terminating()
         step.take()
         assert self.names(site) == []
         state = state_of(cluster, wanted(SHOP))
-        assert ApplicationChanges(state).terminating() == ()
+        assert ApplicationsWork(state).terminating() == ()
 
     def test_a_termination_goes_on_without_an_answer(self, cluster, site, caplog):
         state = state_of(cluster, wanted({**SHOP, "volumes": "delete"}))
         site.take_api_away()
-        (step,) = ApplicationChanges(state).terminating()
+        (step,) = ApplicationsWork(state).terminating()
         step.take()
         assert "Volumes of applications may stay behind" in caplog.text
 
@@ -409,7 +409,7 @@ class TestSeen:
         assert json.loads(modify["metadata"]["k8s_applications"]) == apps
         params = wanted(*apps)
         bring(cluster, params)
-        report = compare(Survey(params, VNF, cluster))
+        report = compare(ClusterInspection(params, VNF, cluster))
         assert (report.failures, report.differs) == ({}, False)
         (one,) = report.applications
         assert {item.title for item in one.objects} >= {
@@ -418,13 +418,13 @@ class TestSeen:
             "Service notes/notes-api",
         }
         site.kube.kubectl("-n", "notes", "delete", "service", "notes-api")
-        report = compare(Survey(params, VNF, cluster))
+        report = compare(ClusterInspection(params, VNF, cluster))
         (finding,) = [text.text for text in report.applications[0].findings]
         assert finding == "Service notes/notes-api: missing"
 
     def test_one_that_is_not_there_and_one_that_is_not_wanted(self, cluster):
         bring(cluster, wanted(bare()))
-        report = compare(Survey(wanted(SHOP), VNF, cluster))
+        report = compare(ClusterInspection(wanted(SHOP), VNF, cluster))
         found = {
             one.name: [finding.text for finding in one.findings]
             for one in report.applications

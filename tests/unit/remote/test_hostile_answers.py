@@ -16,14 +16,14 @@ from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest, Progress
 from tacker_k8s_mgmt.remote import vms
 from tacker_k8s_mgmt.remote.ansible import cluster_directory, playbook_runner
-from tacker_k8s_mgmt.remote.ansible.cluster_directory import WorkDir
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import ClusterDirectory
 from tacker_k8s_mgmt.remote.ansible.playbook_runner import (
     PlaybookRunner,
     RunDirectories,
 )
 from tacker_k8s_mgmt.remote.balancer_vm import Balancer
 from tacker_k8s_mgmt.remote.kubernetes import services
-from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
@@ -100,13 +100,13 @@ def client(session):
 
 
 CALLS = {
-    "nodes": lambda s: KubeControl(s).nodes(),
-    "workloads": lambda s: KubeControl(s).workloads(),
-    "version": lambda s: KubeControl(s).version(),
-    "readiness": lambda s: KubeControl(s).api_problem(),
-    "cluster-info": lambda s: KubeControl(s).move_cluster_info("10.0.0.1", "https://x"),
-    "person": lambda s: KubeControl(s).person_access("eve", "view", 600),
-    "labels": lambda s: KubeControl(s).marks(),
+    "nodes": lambda s: ClusterApi(s).nodes(),
+    "workloads": lambda s: ClusterApi(s).workloads(),
+    "version": lambda s: ClusterApi(s).version(),
+    "readiness": lambda s: ClusterApi(s).api_problem(),
+    "cluster-info": lambda s: ClusterApi(s).move_cluster_info("10.0.0.1", "https://x"),
+    "person": lambda s: ClusterApi(s).person_access("eve", "view", 600),
+    "labels": lambda s: ClusterApi(s).marks(),
     "services": lambda s: services.of_namespace(client(s), "default"),
     "objects of an owner": lambda s: Manifests(client(s)).owned("app.a"),
     "objects": lambda s: Manifests(client(s)).present([OBJECT]),
@@ -121,7 +121,7 @@ CALLS = {
     "load balancer": lambda s: Balancer(s, b"# tacker-k8s-mgmt").status(),
     "identity": lambda s: vms.read(s, NODE),
     "runs": lambda s: RunDirectories("/w", "/k").look(s).live,
-    "owner of a directory": lambda s: WorkDir(s, "/w", "vnf").owner(),
+    "owner of a directory": lambda s: ClusterDirectory(s, "/w", "vnf").owner(),
     "last run": lambda s: PlaybookRunner(lambda: s, "/w", "/k").last(),
 }
 
@@ -141,7 +141,7 @@ def test_an_answer_of_any_form_is_read_or_is_one_error(call, answer):
 def test_a_harmful_kubeconfig_of_the_cluster_is_refused(text):
     answer = json.dumps({"data": {"kubeconfig": text}})
     with pytest.raises(errors.ClusterError):
-        KubeControl(Session(answer)).move_cluster_info("10.0.0.1", "https://x")
+        ClusterApi(Session(answer)).move_cluster_info("10.0.0.1", "https://x")
 
 
 @pytest.mark.parametrize("text", hostile.YAML.values(), ids=hostile.YAML.keys())

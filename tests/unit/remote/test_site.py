@@ -2,6 +2,7 @@
 """What the site reads of a VM, and what it gives to nodes."""
 
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -29,13 +30,13 @@ NAMED = {**REGISTRY, "hosts_string": "192.0.2.9 r.example.org"}
 
 
 @pytest.mark.parametrize(
-    ("registries", "entries"),
-    [([NAMED], ("192.0.2.9 r.example.org",)), ([REGISTRY], ()), ([], ())],
+    ("registries", "entries", "asked"),
+    [([NAMED], ("192.0.2.9 r.example.org",), 2), ([REGISTRY], (), 1), ([], (), 1)],
 )
-def test_nodes_are_asked_without_a_private_registry_too(
-    monkeypatch, registries, entries
+def test_members_are_asked_without_a_private_registry_too(
+    monkeypatch, registries, entries, asked
 ):
-    """They may have a name that an earlier request wanted."""
+    """They may have a name that an earlier request wanted; new nodes have none."""
     placed = []
     monkeypatch.setattr(
         node_registries, "place", lambda session, *what: placed.append(what)
@@ -45,7 +46,8 @@ def test_nodes_are_asked_without_a_private_registry_too(
         registry_certificates=dict,
         workdir=SimpleNamespace(read=lambda name: None),
     )
-    Site.trust_registries(site, [mock.Mock(), mock.Mock()])
-    assert placed == [({}, entries)] * 2
-    Site.trust_registries(site, [])
-    assert len(placed) == 2
+    nodes: Any = [SimpleNamespace(server_id="member"), SimpleNamespace(server_id="new")]
+    Site.trust_registries(site, nodes, {"member"})
+    assert placed == [({}, entries)] * asked
+    Site.trust_registries(site, [], {"member"})
+    assert len(placed) == asked

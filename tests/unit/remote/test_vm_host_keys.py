@@ -33,7 +33,7 @@ class Directory:
 
 
 def test_file_that_lost_a_whole_line_is_refused():
-    with pytest.raises(errors.SpoiledFile) as caught:
+    with pytest.raises(errors.DamagedFile) as caught:
         vms.load(Directory(keys=FIVE), "ansible")
     text = str(caught.value)
     assert "/srv/clusters/one/known_hosts on" in text
@@ -43,7 +43,7 @@ def test_file_that_lost_a_whole_line_is_refused():
 
 def test_names_are_compared_whole():
     longer = FIVE + "192.0.2.77 ssh-ed25519 KEY77\n"
-    with pytest.raises(errors.SpoiledFile, match="server-7"):
+    with pytest.raises(errors.DamagedFile, match="server-7"):
         vms.load(Directory(keys=longer), "ansible")
 
 

@@ -3,8 +3,8 @@
 
 import pytest
 
-from tacker_k8s_mgmt.model.pods import Budget, Outcome, Pod
-from tacker_k8s_mgmt.request.drain_policy import Attempt, DrainPolicy
+from tacker_k8s_mgmt.model.pods import Budget, DrainOutcome, Pod
+from tacker_k8s_mgmt.request.drain_policy import DrainAttempt, DrainPolicy
 
 WEB = {"app": "web"}
 BUDGET = Budget("default", "web", {"matchLabels": WEB})
@@ -39,12 +39,12 @@ def test_movable(fields, moves):
 class TestAttempts:
     """Of each node in turn, until it is empty."""
 
-    LEFT = (Outcome("w1", 1, (web("a"), web("b")), error="timeout"),)
-    THEN = (*LEFT, Outcome("w1", 2, (web("a"),), error="timeout"))
+    LEFT = (DrainOutcome("w1", 1, (web("a"), web("b")), error="timeout"),)
+    THEN = (*LEFT, DrainOutcome("w1", 2, (web("a"),), error="timeout"))
 
     def test_the_options_are_kubectls(self):
         policy = DrainPolicy(timeout=20, grace_period=7, delete_emptydir_data=False)
-        assert policy.attempt((), reports=True) == Attempt(
+        assert policy.attempt((), reports=True) == DrainAttempt(
             (
                 "--ignore-daemonsets",
                 "--force",
@@ -118,7 +118,7 @@ SECOND = Budget("default", "second", {"matchLabels": WEB})
     ],
 )
 def test_what_cannot_pass_ends_the_drain_early(pods, budgets, policy, gives_up):
-    outcome = Outcome("w1", 1, tuple(pods), tuple(budgets), "error")
+    outcome = DrainOutcome("w1", 1, tuple(pods), tuple(budgets), "error")
     assert DrainPolicy(**policy).gives_up(outcome) is gives_up
 
 
@@ -173,8 +173,8 @@ RELAX = (
     ],
 )
 def test_advice(pods, budgets, policy, text):
-    failed = Outcome("w1", 300.4, tuple(pods), tuple(budgets), "timeout")
-    assert DrainPolicy(**policy).advice([Outcome("w0", 1), failed]) == text
+    failed = DrainOutcome("w1", 300.4, tuple(pods), tuple(budgets), "timeout")
+    assert DrainPolicy(**policy).advice([DrainOutcome("w0", 1), failed]) == text
 
 
 class TestKubespray:

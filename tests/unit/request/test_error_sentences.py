@@ -8,7 +8,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel, ValidationError
 
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.request.structure import Reading
+from tacker_k8s_mgmt.request.structure import WrittenRequest
 
 SECRET = "hunter2hunter2"
 
@@ -46,4 +46,4 @@ def _sentence(check, value):
     with pytest.raises(ValidationError) as caught:
         _model(check)(place=value)
     (error,) = caught.value.errors()
-    return Reading({}).sentence(error, {})
+    return WrittenRequest({}).sentence(error, {})

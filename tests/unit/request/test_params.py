@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.request import reader, structure
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.topology.heat_stack import vm_selectors
 from tests.helpers.param_samples import MISSING, SPECIFICATION
 from tests.helpers.samples import REMOVED, changed, parsed, problems, request
@@ -203,4 +203,4 @@ def test_every_attribute_is_described():
             if nested:
                 yield from undescribed(nested, f"{place}{name}.")
 
-    assert list(undescribed(InstallParams)) == []
+    assert list(undescribed(ClusterRequest)) == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.kubespray import variables
 from tacker_k8s_mgmt.request import profiles, reader, structure
-from tacker_k8s_mgmt.request.installation import InstallParams
+from tacker_k8s_mgmt.request.installation import ClusterRequest
 from tacker_k8s_mgmt.request.profile_document import (
     IN_PACKAGE,
     LARGEST,
@@ -44,7 +44,7 @@ def source(**files):
     return profiles.of_package(made)
 
 
-def read(changes, profile=None) -> InstallParams:
+def read(changes, profile=None) -> ClusterRequest:
     body = changed({"profile": "edge"} | changes)
     made = reader.parse(request(body), find_profile=source(edge=profile or {}))
     assert made is not None
@@ -377,7 +377,7 @@ class TestFiles:
         )
 
     def test_every_attribute_that_a_profile_may_have_is_one(self):
-        known = structure.border_names(InstallParams)
+        known = structure.border_names(ClusterRequest)
         for name, inner in profiles.ATTRIBUTES.items():
             assert name in known
             if inner is not None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.request import reader
 from tacker_k8s_mgmt.request import secrets as secret_fields
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.secrets import NotKept, Reference
 from tests.helpers.param_strategies import MANY, MARKER, bodies, outcome
 from tests.helpers.samples import KEY, REMOVED, camelised, changed, request
@@ -34,7 +34,7 @@ from tests.helpers.secret_values import (
 
 class TestWhereSecretsAre:
     def test_every_attribute_that_pydantic_hides_is_known(self):
-        schema = InstallParams.model_json_schema()
+        schema = ClusterRequest.model_json_schema()
         assert json.dumps(schema).count('"format": "password"') == sum(
             1
             for definition in [schema, *schema["$defs"].values()]
@@ -49,21 +49,21 @@ class TestWhereSecretsAre:
         }
         names = {
             (structure, location[-1])
-            for location, _ in secret_fields.attributes(InstallParams)
+            for location, _ in secret_fields.attributes(ClusterRequest)
             for structure, _ in hidden
             if (structure, location[-1]) in hidden
         }
         assert names == hidden
 
     def test_they_are_those_of_the_tests(self):
-        found = [".".join(at) for at, _ in secret_fields.attributes(InstallParams)]
+        found = [".".join(at) for at, _ in secret_fields.attributes(ClusterRequest)]
         # Those of applications are references only: test_applications.
         others = [name for name in found if not name.startswith("applications.")]
         assert sorted(others) == sorted(VALUES)
 
     @pytest.mark.parametrize("name", VALUES)
     def test_what_stands_for_an_unknown_secret_is_right_in_form(self, name):
-        forms = {".".join(at): f for at, f in secret_fields.attributes(InstallParams)}
+        forms = {".".join(at): f for at, f in secret_fields.attributes(ClusterRequest)}
         assert reader.parse(request(with_secret(name, forms[name].stand_in)))
 
 

@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.request import reader, secrets, structure
-from tacker_k8s_mgmt.request.installation import InstallParams
+from tacker_k8s_mgmt.request.installation import ClusterRequest
 from tacker_k8s_mgmt.request.structure import Structure
 from tacker_k8s_mgmt.text import Redactor
 from tacker_k8s_mgmt.tools.cli.request_input import masked
@@ -124,7 +124,7 @@ def leaves(value: Any) -> list[str]:
     return [str(value)]
 
 
-def handed_on(made: InstallParams) -> list[str]:
+def handed_on(made: ClusterRequest) -> list[str]:
     """Everything that an installation writes, as it is and as it may be quoted."""
     values = variables.build(made, NODES, BALANCER)
     files = [inventory.render(NODES, made), json.dumps(values)]
@@ -145,7 +145,7 @@ def shown(text: str) -> bool:
     return MARK in text or str(NUMBER) in text or any(stem in text for stem in stems)
 
 
-def read(body: dict[str, Any]) -> InstallParams:
+def read(body: dict[str, Any]) -> ClusterRequest:
     made = reader.parse(request(body))
     assert made is not None
     return made
@@ -204,7 +204,7 @@ def test_a_failed_operation_has_it_in_no_error_log_or_journal(
 
 
 def places(
-    model: type[Structure] = InstallParams, place: tuple[str, ...] = ()
+    model: type[Structure] = ClusterRequest, place: tuple[str, ...] = ()
 ) -> list[tuple[str, ...]]:
     """Every attribute of the models, those in lists too ("*")."""
     found = []
@@ -259,5 +259,5 @@ def test_no_refusal_repeats_it_wherever_it_was_misplaced(place):
 
 
 def test_every_secret_of_the_models_has_a_case():
-    found = {".".join(at) for at, _ in secrets.attributes(InstallParams)}
+    found = {".".join(at) for at, _ in secrets.attributes(ClusterRequest)}
     assert found - set(VALUES) == {"applications.*.secrets.*.data.*.value"}

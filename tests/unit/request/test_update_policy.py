@@ -7,7 +7,7 @@ import pytest
 
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.request import reader, structure
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.structure import CHANGEABLE, Fixed, later
 from tests.helpers.samples import (
     KEY,
@@ -23,7 +23,7 @@ PATH = "/etc/tacker/k8s-mgmt/keys/worker"
 TACKERS_OWN = {"is_reverse": "False", "is_auto": "False"}
 
 
-def merged(change, stored=None) -> InstallParams:
+def merged(change, stored=None) -> ClusterRequest:
     made = reader.merged(request(stored or SIMPLE), {**TACKERS_OWN, **request(change)})
     assert made is not None
     # What is compared here are the parameters, not how they came about.
@@ -279,8 +279,8 @@ class TestWhatStays:
         assert problems(alone(name, value)) == (expected,)
 
     def test_every_attribute_is_either_changeable_or_has_a_reason(self):
-        for outer, nested in structure.border_names(InstallParams).items():
-            rule = later(InstallParams)[outer]
+        for outer, nested in structure.border_names(ClusterRequest).items():
+            rule = later(ClusterRequest)[outer]
             if not nested or isinstance(rule, Fixed) or rule == CHANGEABLE:
                 assert rule == CHANGEABLE or outer in FIXED
             else:
@@ -351,7 +351,7 @@ class TestUpgrade:
     STORED = changed({"cluster": {"kubernetes_version": "1.31.9"}})
 
     @staticmethod
-    def upgraded(change, stored) -> InstallParams:
+    def upgraded(change, stored) -> ClusterRequest:
         made = reader.merged(request(stored), request(change), upgrade=True)
         assert made is not None
         return made

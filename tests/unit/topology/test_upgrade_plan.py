@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.model.network_plugins import minor, numbers
 from tacker_k8s_mgmt.operations.upgrade_plan import (
-    Record,
+    ClusterVersion,
     State,
     applied,
     batches,
@@ -162,21 +162,23 @@ def test_a_few_that_are_left_go_in_batches_of_the_whole():
 
 
 class TestRecord:
-    RECORD = Record("1.34.9", "1.35.4", ("cp-1",), ("w1", "w2"))
+    RECORD = ClusterVersion("1.34.9", "1.35.4", ("cp-1",), ("w1", "w2"))
 
-    @pytest.mark.parametrize("record", [RECORD, Record(), Record(version="1.35.4")])
+    @pytest.mark.parametrize(
+        "record", [RECORD, ClusterVersion(), ClusterVersion(version="1.35.4")]
+    )
     def test_it_is_read_as_it_was_written(self, record):
         assert recorded(record.text()) == record
 
     def test_none_is_an_empty_one(self):
-        assert recorded(None) == Record()
-        assert recorded("{}\n") == Record()
+        assert recorded(None) == ClusterVersion()
+        assert recorded("{}\n") == ClusterVersion()
 
     def test_its_version_goes_before_that_of_the_parameters(self):
         stored = changed({"cluster": {"kubernetes_version": "1.33.7"}})
         made = applied(self.RECORD, parsed(stored))
         assert made.cluster.kubernetes_version == "1.34.9"
-        assert applied(Record(), made) is made
+        assert applied(ClusterVersion(), made) is made
 
     def test_and_before_that_of_the_variables(self):
         stored = {"kubespray_vars": {"kube_version": "1.33.7", "helm_enabled": True}}

@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.features.applications.report import (
     ApplicationsReport,
     ApplicationState,
 )
-from tacker_k8s_mgmt.operations.cluster_check import Survey
+from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.tools.cli import base
 from tacker_k8s_mgmt.tools.cli.base import Outcome, UsageError
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
@@ -84,7 +84,7 @@ class AppList(ClusterReport):
         f"tacker-k8s-mgmt app list {base.EXAMPLE_ID} --json",
     )
 
-    def compare(self, survey: Survey, vnf_id: str) -> ApplicationsReport:
+    def compare(self, survey: ClusterInspection, vnf_id: str) -> ApplicationsReport:
         """Return the applications."""
         return feature.compare(survey)
 
@@ -128,7 +128,7 @@ class AppShow(ClusterReport):
         self._name = parsed_args.name
         return super().find(parsed_args)
 
-    def compare(self, survey: Survey, vnf_id: str) -> ApplicationsReport:
+    def compare(self, survey: ClusterInspection, vnf_id: str) -> ApplicationsReport:
         """Return this application only."""
         report = feature.compare(survey)
         one = tuple(app for app in report.applications if app.name == self._name)

@@ -41,7 +41,7 @@ from tacker_k8s_mgmt.tools.cli.request_input import STDIN as STDOUT
 from tacker_k8s_mgmt.tools.render.console import Console
 
 if TYPE_CHECKING:
-    from tacker_k8s_mgmt.operations.cluster_check import Survey
+    from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 
 _LIMIT = 30  # seconds for an answer of the API server
 
@@ -260,7 +260,7 @@ class ClusterCheck(ClusterReport):
         f"tacker-k8s-mgmt cluster check {base.EXAMPLE_ID} --json",
     )
 
-    def compare(self, survey: "Survey", vnf_id: str) -> Comparison:
+    def compare(self, survey: "ClusterInspection", vnf_id: str) -> Comparison:
         """Return the rows of all VMs."""
         report = survey.take()
         _write_metrics(vnf_id, report)
@@ -348,7 +348,7 @@ class ClusterLabels(ClusterReport):
         f"tacker-k8s-mgmt cluster labels {base.EXAMPLE_ID} --json",
     )
 
-    def compare(self, survey: "Survey", vnf_id: str) -> SettingsReport:
+    def compare(self, survey: "ClusterInspection", vnf_id: str) -> SettingsReport:
         """Return the settings of all nodes."""
         return survey.compare_settings()
 

@@ -21,16 +21,16 @@ from tacker_k8s_mgmt import files
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.features.pod_network.measurement import Measurement
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ScriptCall
 from tacker_k8s_mgmt.model.manifests import Object
 from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node, NodeObject
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.vim import ClusterAccess, VimSpec
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
-from tacker_k8s_mgmt.operations.state import Dependencies
+from tacker_k8s_mgmt.operations.state import OperationContext
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.remote.timing import Clock
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.text import Redactor, in_private_key
 from tacker_k8s_mgmt.tools.cli import base, request_input
 from tacker_k8s_mgmt.tools.cli.base import Outcome, Report, UsageError
@@ -50,17 +50,17 @@ class Record:
 
     files: dict[str, str] = field(default_factory=dict)
     playbooks: list[str] = field(default_factory=list)
-    balancer: Call | None = None
+    balancer: ScriptCall | None = None
     vim: VimSpec | None = None
 
 
-def rehearse(params: InstallParams, machines: Machines) -> Record:
+def rehearse(params: ClusterRequest, machines: Machines) -> Record:
     """Take all steps of an instantiation on these VMs.
 
     :raises K8sMgmtError: what the operation would refuse.
     """
-    site = _Site(params, machines)
-    deps = Dependencies(
+    site = DryRunSite(params, machines)
+    deps = OperationContext(
         params,
         _VNF,
         cast(Site, site),
@@ -74,26 +74,26 @@ def rehearse(params: InstallParams, machines: Machines) -> Record:
     return site.record
 
 
-class _Site:
+class DryRunSite:
     """A site without problems, and all of its parts in one."""
 
-    def __init__(self, params: InstallParams, machines: Machines) -> None:
+    def __init__(self, params: ClusterRequest, machines: Machines) -> None:
         self.record = Record()
         self.path = params.ansible.directory
         self.workdir = self.playbooks = self.vims = self
         self._machines = machines
         self._wanted = params.load_balancer
 
-    def cluster(self, control_plane: Node) -> "_Site":
+    def cluster(self, control_plane: Node) -> "DryRunSite":
         return self
 
-    def pod_network(self, control_plane: Node) -> "_Site":
+    def pod_network(self, control_plane: Node) -> "DryRunSite":
         return self
 
-    def manifests(self, control_plane: Node) -> "_Site":
+    def manifests(self, control_plane: Node) -> "DryRunSite":
         return self
 
-    def balancer(self, machine: Machine) -> "_Site":
+    def balancer(self, machine: Machine) -> "DryRunSite":
         return self
 
     def machines(self) -> Machines:
@@ -173,7 +173,7 @@ class _Site:
 
     # The load balancer
 
-    def call(self, call: Call) -> str:
+    def call(self, call: ScriptCall) -> str:
         self.record.balancer = call
         return ""
 
@@ -281,7 +281,7 @@ def _check_usage(args: argparse.Namespace) -> None:
 
 
 def _print_files(
-    directory: Path | None, request_params: InstallParams, texts: Mapping[str, str]
+    directory: Path | None, request_params: ClusterRequest, texts: Mapping[str, str]
 ) -> None:
     place = f"{request_params.ansible.directory} on {request_params.ansible.host}"
     for name, text in texts.items():
@@ -292,7 +292,7 @@ def _print_files(
 
 
 def _rehearsed(
-    request_params: InstallParams, machines: Machines, *, reveal: bool
+    request_params: ClusterRequest, machines: Machines, *, reveal: bool
 ) -> tuple[Mapping[str, str], Record]:
     """The files to be shown, and the rest of what the operation does."""
     if reveal:
@@ -332,7 +332,7 @@ def _say(lines: Sequence[str]) -> None:
 
 
 def _document(
-    request_params: InstallParams, machines: Machines, record: Record
+    request_params: ClusterRequest, machines: Machines, record: Record
 ) -> dict[str, Any]:
     """The rest of what the operation does, for programs."""
     balancer, vim = _balancer(request_params, machines, record), record.vim
@@ -346,7 +346,7 @@ def _document(
 
 
 def _rest(
-    request_params: InstallParams, machines: Machines, record: Record
+    request_params: ClusterRequest, machines: Machines, record: Record
 ) -> list[str]:
     lines = []
     if balancer := _balancer(request_params, machines, record):
@@ -366,7 +366,7 @@ def _rest(
 
 
 def _balancer(
-    request_params: InstallParams, machines: Machines, record: Record
+    request_params: ClusterRequest, machines: Machines, record: Record
 ) -> dict[str, Any] | None:
     """Where the load balancer's script is run, and how."""
     call, vm, params = record.balancer, machines.load_balancer, request_params
@@ -376,14 +376,16 @@ def _balancer(
     return {"address": vm.ssh_address, "command": [*script, *call.arguments]}
 
 
-def _unread(request_params: InstallParams) -> Iterator[tuple[str, Any]]:
+def _unread(request_params: ClusterRequest) -> Iterator[tuple[str, Any]]:
     """The references that are resolved later, by attribute."""
     for use in request_params.references:
         if not use.is_known:
             yield use.attribute, use.reference.as_given()
 
 
-def _machines(args: argparse.Namespace, request_params: InstallParams) -> list[Machine]:
+def _machines(
+    args: argparse.Namespace, request_params: ClusterRequest
+) -> list[Machine]:
     if args.machines:
         return request_input.listed(args.machines, request_params)
     control_planes = 1 if args.control_planes is None else args.control_planes

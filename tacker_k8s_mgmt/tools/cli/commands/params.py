@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import BaseModel, SecretStr
 
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.request.profile_document import Expansion
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.tools.cli import base, request_input
 from tacker_k8s_mgmt.tools.cli.base import Outcome, Report
 from tacker_k8s_mgmt.tools.cli.request_input import RESOLVED_LATER, CheckedRequest
@@ -67,7 +67,7 @@ class _Entry:
     is_secret: bool = False
 
 
-def _summarise(entries: Sequence[_Entry], expansion: Expansion | None) -> None:
+def _summarise(entries: Sequence[_Entry], expansion: ResolvedProfile | None) -> None:
     if expansion:
         base.show(f"\nprofile {expansion.profile.name}: {expansion.profile.source}")
     base.show("\nUnderstood as:")
@@ -87,7 +87,7 @@ def _summarise(entries: Sequence[_Entry], expansion: Expansion | None) -> None:
         base.show(f"  {entry.name:<{width}}  {text}{note}")
 
 
-def _entries(shown: InstallParams) -> list[_Entry]:
+def _entries(shown: ClusterRequest) -> list[_Entry]:
     """Every attribute, with references in place of secrets."""
     references = {".".join(use.location): use.reference for use in shown.references}
     hidden = "ansible." if shown.operators_server else None

@@ -25,12 +25,12 @@ from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ssh import known_hosts, session
 from tacker_k8s_mgmt.remote.ssh import login as probe
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
-from tacker_k8s_mgmt.remote.ssh.login import Logins
-from tacker_k8s_mgmt.remote.ssh.routes import Ways
+from tacker_k8s_mgmt.remote.ssh.login import Credentials
+from tacker_k8s_mgmt.remote.ssh.routes import HostConnector
 from tacker_k8s_mgmt.request.accounts import SSH_PORT
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.profile_document import IN_STATE_PATH
-from tacker_k8s_mgmt.request.reader import InstallParams
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.secrets import FILE, SECRET_REF, Reference, Unresolved
 from tacker_k8s_mgmt.tools.cli import base, recorded, request_input
 from tacker_k8s_mgmt.tools.cli.base import Outcome, Report, UsageError
@@ -47,7 +47,7 @@ _IN_BARBICAN = "only a hook asks Barbican"
 _SILENT = "the Ansible server could not be asked"
 
 
-class Site:
+class RequestChecks:
     """Everything that the parameters name, as seen from this host.
 
     :param warnings: the checks add theirs.
@@ -56,7 +56,7 @@ class Site:
 
     def __init__(
         self,
-        params: InstallParams,
+        params: ClusterRequest,
         args: argparse.Namespace,
         warnings: list[str],
         cloud: CloudChecks | None = None,
@@ -65,8 +65,8 @@ class Site:
         self._params = params
         self._args = args
         self._warnings = warnings
-        self._logins = Logins(params, args.key_directory)
-        self._ways = Ways(params, self._logins, self, args.connect_timeout)
+        self._logins = Credentials(params, args.key_directory)
+        self._ways = HostConnector(params, self._logins, self, args.connect_timeout)
         self._session: session.Session | None = None
 
     def checks(self) -> Iterator[Check]:
@@ -148,7 +148,7 @@ class Site:
         hidden = self._hidden("ansible", *self._between("ansible"))
         readiness = server.Readiness(self._logins.findings())
         if not hidden:
-            look = server.look
+            look = server.check_server
             readiness = look(self._params, self._logins, self._connected, owner)
         yield self._keys(readiness.keys)
         yield from self._bastion()
@@ -369,7 +369,9 @@ class Preflight(Report):
                 name = self.cloud_name(parsed_args)
                 cloud = _cloud(name, checked, parsed_args.package, checks)
             if checked.params:
-                checks += Site(checked.params, parsed_args, warnings, cloud).checks()
+                checks += RequestChecks(
+                    checked.params, parsed_args, warnings, cloud
+                ).checks()
             elif cloud:
                 # What is wrong with the rest of the request hides nothing of the cloud.
                 checks += cloud.rows()

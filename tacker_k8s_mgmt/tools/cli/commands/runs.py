@@ -80,7 +80,7 @@ class RunsFollow(Report):
         from tacker_k8s_mgmt.tools.render.console import Console, Reporter
 
         reporter = Reporter(Console(quiet=is_document), timeline)
-        with journal.Reader(path) as reader, reporter:
+        with journal.JournalReader(path) as reader, reporter:
             _catch_up(reader, timeline, reporter)
             if _goes_on(timeline.last, args.wait, began):
                 _go_on(args.wait, reader, timeline, reporter)
@@ -113,7 +113,9 @@ def _first_instance(args: argparse.Namespace) -> str | None:
     return vnf_id
 
 
-def _catch_up(reader: journal.Reader, timeline: Timeline, reporter: "Reporter") -> None:
+def _catch_up(
+    reader: journal.JournalReader, timeline: Timeline, reporter: "Reporter"
+) -> None:
     """Print the hooks of the last operation, over or under way."""
     for record in reader.read():
         timeline.add(record)
@@ -138,7 +140,10 @@ def _goes_on(last: Operation | None, wait: float | None, began: float) -> bool:
 
 
 def _go_on(
-    wait: float | None, reader: journal.Reader, timeline: Timeline, reporter: "Reporter"
+    wait: float | None,
+    reader: journal.JournalReader,
+    timeline: Timeline,
+    reporter: "Reporter",
 ) -> None:
     """Print new records, until the operation ends or none comes for *wait* seconds."""
     latest = time.monotonic()

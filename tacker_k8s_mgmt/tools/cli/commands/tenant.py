@@ -21,7 +21,7 @@ from tacker_k8s_mgmt.tools.render.console import Console
 
 if TYPE_CHECKING:
     from tacker_k8s_mgmt.features.tenants.feature import TenantsReport
-    from tacker_k8s_mgmt.operations.cluster_check import Survey
+    from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 
 _VIM_TYPES = ("ETSINFV.KUBERNETES.V_1", "ETSINFV.HELM.V_3")
 
@@ -121,7 +121,7 @@ class TenantList(ClusterReport):
         f"tacker-k8s-mgmt tenant list {base.EXAMPLE_ID} --json",
     )
 
-    def compare(self, survey: "Survey", vnf_id: str) -> "TenantsReport":
+    def compare(self, survey: "ClusterInspection", vnf_id: str) -> "TenantsReport":
         """Return the tenants."""
         from tacker_k8s_mgmt.features.tenants import feature
 

@@ -6,14 +6,14 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v2.call import Call, cluster_vim_id
+from tacker_k8s_mgmt.hooks.v2.call import HookCall, cluster_vim_id
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 STATE = {"version": 1, "parameters": {"vim_name": "one"}}
 
 
 def call(operation="scale_end", request=None, granted=None, between=None, **instance):
-    return Call.read(
+    return HookCall.read(
         {
             "operation": operation,
             "request": request,

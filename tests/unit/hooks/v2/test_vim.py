@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt.hooks.v2 import connections
 from tacker_k8s_mgmt.hooks.v2.call import cluster_vim_id
-from tacker_k8s_mgmt.hooks.v2.connections import Connections
+from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.model.vim import ClusterIdentity, VimSpec
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
@@ -35,38 +35,38 @@ def as_mysql_orders(one):
 )
 def test_cluster_sorts_behind_every_other_key(key):
     one = instance(key=key)
-    Connections(one).register(spec())
+    VimEntry(one).register(spec())
     assert as_mysql_orders(one)[0] == key
     assert list(one["vimConnectionInfo"]) == as_mysql_orders(one)
 
 
 def test_an_entry_with_a_key_that_is_too_short_gets_a_longer_one():
     one = instance(key="openstack-of-the-site")
-    vim_id = Connections(one).register(spec())
+    vim_id = VimEntry(one).register(spec())
     ours = one["vimConnectionInfo"].popitem()[1]
     infos = {"k8s_cluster": ours, **one["vimConnectionInfo"], "other": OPENSTACK}
     one["vimConnectionInfo"] = infos
-    Connections(one).settle()
+    VimEntry(one).settle()
     first, _, last = as_mysql_orders(one)
     assert first == "other"
     assert one["vimConnectionInfo"][last] == ours
     assert list(one["vimConnectionInfo"])[-1] == last
-    assert Connections(one).registered()[0].vim_id == vim_id
+    assert VimEntry(one).registered()[0].vim_id == vim_id
     settled = copy.deepcopy(one)
-    Connections(one).settle()
+    VimEntry(one).settle()
     assert one == settled
 
 
 @pytest.mark.parametrize("infos", [{}, {"vimConnectionInfo": {}}])
 def test_where_no_cluster_is_named_nothing_is_settled(infos):
     one = {"id": VNF, **infos}
-    Connections(one).settle()
+    VimEntry(one).settle()
     assert one == {"id": VNF, **infos}
 
 
 def test_cluster_stands_behind_the_openstack_and_can_be_used():
     one = instance()
-    vim_id = Connections(one).register(spec())
+    vim_id = VimEntry(one).register(spec())
     assert list(one["vimConnectionInfo"]) == ["vim1", "k8s_cluster"]
     assert one["vimConnectionInfo"]["k8s_cluster"] == {
         "vimId": vim_id,
@@ -78,52 +78,50 @@ def test_cluster_stands_behind_the_openstack_and_can_be_used():
 
 def test_registering_again_replaces_it_and_keeps_its_id():
     one = instance()
-    first = Connections(one).register(spec())
-    assert Connections(one).register(spec("renamed", "192.0.2.10")) == first
+    first = VimEntry(one).register(spec())
+    assert VimEntry(one).register(spec("renamed", "192.0.2.10")) == first
     assert list(one["vimConnectionInfo"]) == ["vim1", "k8s_renamed"]
-    (found,) = Connections(one).registered()
+    (found,) = VimEntry(one).registered()
     assert (found.vim_id, found.auth_url) == (first, "https://192.0.2.10:6443")
     assert found.named
 
 
 def test_ids_of_two_instances_differ():
     other = instance("7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e40")
-    assert Connections(instance()).register(spec()) != Connections(other).register(
-        spec()
-    )
+    assert VimEntry(instance()).register(spec()) != VimEntry(other).register(spec())
 
 
 def test_a_users_entry_of_that_name_is_left_alone():
     one = instance(key="k8s_cluster")
-    Connections(one).register(spec())
+    VimEntry(one).register(spec())
     assert one["vimConnectionInfo"]["k8s_cluster"] == OPENSTACK
     assert len(one["vimConnectionInfo"]) == 2
     assert as_mysql_orders(one)[0] == "k8s_cluster"
-    assert Connections(one).remove()
+    assert VimEntry(one).remove()
     assert one["vimConnectionInfo"] == {"k8s_cluster": OPENSTACK}
 
 
 def test_what_is_not_there_can_be_removed():
     one = instance()
-    assert not Connections(one).remove()
-    assert Connections(one).registered() == ()
+    assert not VimEntry(one).remove()
+    assert VimEntry(one).registered() == ()
     empty = {"id": VNF}
-    assert not Connections(empty).remove()
+    assert not VimEntry(empty).remove()
 
 
 def test_which_cluster_it_is_is_recorded_where_no_user_writes(tmp_path):
     one, made = instance(), replace(spec(), uid="of kube-system")
     state = str(tmp_path / "state")
-    Connections(one, state).register(made)
+    VimEntry(one, state).register(made)
     known = ClusterIdentity("https://192.0.2.9:6443", "CA", "of kube-system")
     assert connections.read(state, VNF) == known
     assert {p.stat().st_mode & 0o077 for p in (tmp_path / "state").rglob("*")} == {0}
     # Registered again, elsewhere: by another conductor's hook, or after a move.
-    Connections(one, state).register(spec(address="192.0.2.10"))
+    VimEntry(one, state).register(spec(address="192.0.2.10"))
     assert connections.read(state, VNF).endpoint == "https://192.0.2.10:6443"
-    assert Connections(one, state).remove()
+    assert VimEntry(one, state).remove()
     assert connections.read(state, VNF) is None
-    assert not Connections(one, state).remove()
+    assert not VimEntry(one, state).remove()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"endpoint": 1}', "null"])
@@ -143,8 +141,8 @@ def test_an_entry_that_a_user_wrote_breaks_nothing(entry):
     if isinstance(entry, dict):
         entry = {"vimId": cluster_vim_id(VNF), **entry}
     one["vimConnectionInfo"]["x"] = entry
-    assert Connections(one).registered() == ()
-    assert Connections(one).entry() == {}
-    Connections(one).register(spec())
-    (found,) = Connections(one).registered()
+    assert VimEntry(one).registered() == ()
+    assert VimEntry(one).entry() == {}
+    VimEntry(one).register(spec())
+    (found,) = VimEntry(one).registered()
     assert found.auth_url == "https://192.0.2.9:6443"

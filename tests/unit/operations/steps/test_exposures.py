@@ -166,7 +166,7 @@ def test_a_spoiled_record_is_not_lost_with_the_balancer() -> None:
     put(site, ONE, WEB)
     site.load_balancer = None
     site.files[FILE] = "{"
-    with pytest.raises(errors.SpoiledFile, match="heal each CNF after that"):
+    with pytest.raises(errors.DamagedFile, match="heal each CNF after that"):
         put(site, TWO)
     assert site.files[FILE] == "{"
 

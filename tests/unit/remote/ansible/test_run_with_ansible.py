@@ -16,7 +16,7 @@ from lab import releases
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory, runs
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
-from tacker_k8s_mgmt.remote.ansible.cluster_directory import WorkDir
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import ClusterDirectory
 from tacker_k8s_mgmt.remote.ansible.playbook_runner import PlaybookRunner
 from tests.helpers.full_request import NODES, rich
 from tests.helpers.samples import parsed
@@ -127,7 +127,7 @@ def test_facts_of_a_vm_made_anew_are_never_those_of_the_former_one(
     remember = {"set_fact": {"remembered": "yes", "cacheable": True}}
     play = {"hosts": f"{stays},{anew}", "tasks": [remember]}
     assert site.play(play).rc == 0
-    WorkDir(session, str(site.workdir), "an owner").drop_facts([anew])
+    ClusterDirectory(session, str(site.workdir), "an owner").drop_facts([anew])
     known = f"(remembered is defined) == (inventory_hostname == '{stays}')"
     gathered = "ansible_facts.python is defined"
     asserted = {"assert": {"that": [known, gathered]}}

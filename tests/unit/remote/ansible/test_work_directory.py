@@ -12,8 +12,8 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.ansible.cluster_directory import (
     MARKER,
+    ClusterDirectory,
     ClusterLock,
-    WorkDir,
 )
 
 
@@ -24,12 +24,12 @@ def path(tmp_path):
 
 @pytest.fixture
 def workdir(session, path):
-    return WorkDir(session, str(path), "vnf-1")
+    return ClusterDirectory(session, str(path), "vnf-1")
 
 
 @pytest.fixture
 def foreign(session, path):
-    return WorkDir(session, str(path), "vnf-2")
+    return ClusterDirectory(session, str(path), "vnf-2")
 
 
 def tree(path: Path):
@@ -75,7 +75,7 @@ def test_claim_that_fails_leaves_a_directory_that_was_there(workdir, path, sshd)
 def test_what_is_no_text_is_named_without_its_content(workdir, path):
     workdir.claim()
     (path / "machines.json").write_bytes(b"secret \xff\xfe")
-    with pytest.raises(errors.SpoiledFile) as caught:
+    with pytest.raises(errors.DamagedFile) as caught:
         workdir.read("machines.json")
     assert f"The file {path}/machines.json on the Ansible server 127.0.0.1" in (
         str(caught.value)
@@ -166,7 +166,7 @@ def test_directory_that_the_user_may_not_create_is_an_obstacle(session, sshd):
         # Nobody may look into root's home.
         setpriv = "setpriv --reuid=65534 --regid=65534 --clear-groups"
         sshd.program("sh", f'exec {setpriv} /bin/sh "$@"')
-    obstacle = WorkDir(session, "/root/clusters/simple", "vnf-1").obstacle()
+    obstacle = ClusterDirectory(session, "/root/clusters/simple", "vnf-1").obstacle()
     assert "/root is no directory that the user may write to" in obstacle
     assert not os.path.exists("/root/clusters")
 
@@ -194,7 +194,7 @@ def test_of_two_that_claim_at_once_one_wins(log_in, path):
     def work(number, session):
         barrier.wait()
         try:
-            WorkDir(session, str(path), f"vnf-{number}").claim()
+            ClusterDirectory(session, str(path), f"vnf-{number}").claim()
             outcomes[number] = True
         except errors.OwnershipError:
             outcomes[number] = False
@@ -297,7 +297,7 @@ def inside(session, path):
         marker = {"owner": owner, "path": str(place), "format": 1}
         (place / MARKER).write_text(json.dumps(marker))
         (place / "hosts.yaml").write_text("precious")
-        return WorkDir(session, str(place), owner)
+        return ClusterDirectory(session, str(place), owner)
 
     return claimed
 
@@ -312,7 +312,7 @@ def test_claim_inside_a_clusters_directory_is_refused(session, workdir, below, o
     workdir.claim()
     path = Path(workdir.path)
     before = tree(path.parent)
-    inner = WorkDir(session, f"{path}/{below}", owner)
+    inner = ClusterDirectory(session, f"{path}/{below}", owner)
     for refused in (inner.obstacle() or "", str(raised(inner.claim))):
         assert f"is inside {path}, which belongs to the VNF instance vnf-1" in refused
         assert "Give this VNF a transferring_inventory_path of its own" in refused
@@ -322,9 +322,9 @@ def test_claim_inside_a_clusters_directory_is_refused(session, workdir, below, o
 def test_claim_inside_one_through_a_link_is_refused(session, workdir, path, tmp_path):
     workdir.claim()
     (tmp_path / "link").symlink_to(path)
-    inner = WorkDir(session, str(tmp_path / "link" / "two"), "vnf-2")
+    inner = ClusterDirectory(session, str(tmp_path / "link" / "two"), "vnf-2")
     assert f"is inside {tmp_path}/link" in str(raised(inner.claim))
-    deep = WorkDir(session, str(tmp_path / "deep" / "two"), "vnf-2")
+    deep = ClusterDirectory(session, str(tmp_path / "deep" / "two"), "vnf-2")
     (path / "runs").mkdir()
     (tmp_path / "deep").symlink_to(path / "runs")
     assert f"is inside {path.resolve()}" in str(raised(deep.claim))
@@ -333,7 +333,7 @@ def test_claim_inside_one_through_a_link_is_refused(session, workdir, path, tmp_
 
 def test_claim_around_a_clusters_directory_is_refused(session, foreign, path):
     foreign.claim()
-    outer = WorkDir(session, str(path.parent), "vnf-1")
+    outer = ClusterDirectory(session, str(path.parent), "vnf-1")
     before = tree(path.parent)
     assert "is not empty and has no marker" in (outer.obstacle() or "")
     assert "is not empty and has no marker" in str(raised(outer.claim))
@@ -345,15 +345,15 @@ def test_claims_at_once_of_one_inside_the_other_leave_one_or_none(
     session, workdir, path, sshd, place, monkeypatch
 ):
     """The other one is claimed between the first check and the marker."""
-    other = WorkDir(session, str(path / place), "vnf-2")
-    mark = WorkDir._mark
+    other = ClusterDirectory(session, str(path / place), "vnf-2")
+    mark = ClusterDirectory._mark
 
     def late(self):
         monkeypatch.undo()
         other.claim()
         return mark(self)
 
-    monkeypatch.setattr(WorkDir, "_mark", late)
+    monkeypatch.setattr(ClusterDirectory, "_mark", late)
     text = str(raised(workdir.claim))
     assert "vnf-2" in text or str(path / place) in text
     assert [one.parent for one in path.rglob(MARKER)] == [path / place]
@@ -369,7 +369,7 @@ def raised(work):
 @pytest.mark.parametrize("name", ["hosts.ini", "hosts.yaml", "Inventory.YML", "a.json"])
 def test_path_of_a_file_is_refused(session, tmp_path, name):
     place = tmp_path / "inventory" / name
-    named = WorkDir(session, str(place), "vnf-1")
+    named = ClusterDirectory(session, str(place), "vnf-1")
     for refused in (named.obstacle() or "", str(raised(named.claim))):
         assert "has the name of a file" in refused
         assert f"such as {tmp_path}/inventory" in refused
@@ -437,7 +437,7 @@ def test_remove_refuses_a_copy_of_our_directory(session, workdir, path):
     workdir.claim()
     copy = path.rename(path.parent / "copy")
     with pytest.raises(errors.OwnershipError, match="not where it was"):
-        WorkDir(session, str(copy), "vnf-1").remove()
+        ClusterDirectory(session, str(copy), "vnf-1").remove()
     assert (copy / MARKER).exists()
 
 
@@ -455,7 +455,7 @@ def test_removal_that_broke_off_is_still_known_as_ours(workdir, path, sshd):
 def test_directory_below_a_link_can_be_claimed_and_removed(session, tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "disk")
-    workdir = WorkDir(session, str(tmp_path / "link" / "cluster"), "vnf-1")
+    workdir = ClusterDirectory(session, str(tmp_path / "link" / "cluster"), "vnf-1")
     workdir.claim()
     assert (tmp_path / "disk" / "cluster" / MARKER).exists()
     assert workdir.remove() is True
@@ -480,10 +480,10 @@ def test_so_is_one_behind_a_link_that_others_can_lead_elsewhere(session, tmp_pat
         place.mkdir()
         place.chmod(mode)
     (shared / "link").symlink_to(own)
-    obstacle = WorkDir(session, str(shared / "link" / "a"), "vnf-1").obstacle()
+    obstacle = ClusterDirectory(session, str(shared / "link" / "a"), "vnf-1").obstacle()
     assert f"can replace what is in {shared}" in obstacle
     (own / "link").symlink_to(shared)
-    obstacle = WorkDir(session, str(own / "link" / "a"), "vnf-1").obstacle()
+    obstacle = ClusterDirectory(session, str(own / "link" / "a"), "vnf-1").obstacle()
     assert f"can replace what is in {own / 'link'}" in obstacle
 
 
@@ -495,9 +495,11 @@ def test_one_that_somebody_has_put_into_a_shared_directory_is_refused(
     (shared / "theirs").mkdir(parents=True)
     shared.chmod(0o1777)
     os.chown(shared / "theirs", 65534, 65534)
-    obstacle = WorkDir(session, str(shared / "theirs" / "a"), "vnf-1").obstacle()
+    obstacle = ClusterDirectory(
+        session, str(shared / "theirs" / "a"), "vnf-1"
+    ).obstacle()
     assert f"can replace what is in {shared / 'theirs'}" in obstacle
     # A directory of an operator is no concern of the driver's, but in a shared one.
     os.chown(shared, 65534, 65534)
     shared.chmod(0o755)
-    assert WorkDir(session, str(shared / "a"), "vnf-1").obstacle() is None
+    assert ClusterDirectory(session, str(shared / "a"), "vnf-1").obstacle() is None

@@ -10,7 +10,7 @@ from lab.kubeapi.etcd.wire import Files
 from lab.kubeapi.listening import Listener, Replication
 from lab.kubeapi.server import start, stop
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import SUDO, needs_kubectl
 
@@ -37,7 +37,7 @@ OTHER = "https://10.10.0.2:6443"
 def cluster(sshd, session):
     sshd.program("kubectl", KUBECTL)
     sshd.program("sudo", SUDO)
-    return KubeControl(session, "https://10.10.0.4:6443")
+    return ClusterApi(session, "https://10.10.0.4:6443")
 
 
 def cluster_info(server: str) -> str:
@@ -73,7 +73,7 @@ def restarting(sshd, session):
     """An API server that restarts; how often it was asked is in ``tries``."""
     sshd.program("kubectl", RESTARTING)
     sshd.program("sudo", SUDO)
-    return lambda patience: KubeControl(session, "https://10.10.0.4:6443", patience)
+    return lambda patience: ClusterApi(session, "https://10.10.0.4:6443", patience)
 
 
 def test_one_that_restarts_is_waited_for(restarting, sshd):
@@ -96,7 +96,7 @@ def test_any_other_failure_is_one_at_once(sshd, session):
     sshd.program("sudo", SUDO)
     sshd.program("kubectl", "echo x >>$HOME/tries; echo 'error: unknown' >&2; exit 1")
     with pytest.raises(errors.CommandFailed, match="error: unknown"):
-        KubeControl(session, patience=600).version()
+        ClusterApi(session, patience=600).version()
     assert (sshd.home / "tries").read_text().count("x") == 1
 
 
@@ -113,7 +113,7 @@ def without_etcd(sshd, session):
     there = f"--server=http://127.0.0.1:{server.port} --token={bed.ADMIN_TOKEN}"
     sshd.program("kubectl", f'shift 5\nexec {bed.KUBECTL} {there} "$@"\n')
     sshd.program("sudo", SUDO)
-    yield KubeControl(session, "https://10.10.0.4:6443")
+    yield ClusterApi(session, "https://10.10.0.4:6443")
     stop(server)
 
 

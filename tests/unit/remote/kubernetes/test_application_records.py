@@ -9,7 +9,10 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.applications import content
-from tacker_k8s_mgmt.features.applications.content import ApplicationRecords, Record
+from tacker_k8s_mgmt.features.applications.content import (
+    ApplicationRecords,
+    InstalledApplication,
+)
 from tacker_k8s_mgmt.model import untrusted
 
 
@@ -34,7 +37,7 @@ def read(records):
 
 
 def packed(name, **more):
-    record = json.loads(content.unpacked(Record(name, name, "").pack()))
+    record = json.loads(content.unpacked(InstalledApplication(name, name, "").pack()))
     text = json.dumps({**record, **more}).encode()
     return base64.b64encode(gzip.compress(text)).decode()
 

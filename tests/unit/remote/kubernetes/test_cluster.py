@@ -8,8 +8,8 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import NodeObject
-from tacker_k8s_mgmt.operations.readiness import not_ready
-from tacker_k8s_mgmt.remote.kubernetes.api import ACCOUNT, KubeControl
+from tacker_k8s_mgmt.operations.readiness import readiness_problem
+from tacker_k8s_mgmt.remote.kubernetes.api import ACCOUNT, ClusterApi
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import SUDO, needs_kubectl, pod
 
@@ -49,7 +49,7 @@ def home(sshd):
 
 @pytest.fixture
 def cluster(home, session):
-    return KubeControl(session)
+    return ClusterApi(session)
 
 
 def encoded(text):
@@ -152,7 +152,9 @@ def test_a_ready_node_may_be_unfinished(cluster, home, key, why):
     taints = [{"key": key, "effect": "NoSchedule"}]
     (home / "nodes").write_text(nodes(node("w", taints=taints, status="True")))
     (found,) = cluster.nodes()
-    assert not_ready(found) == (f"Ready, but {why} (taint {key})" if why else "")
+    assert readiness_problem(found) == (
+        f"Ready, but {why} (taint {key})" if why else ""
+    )
 
 
 def test_empty_cluster_has_no_nodes(cluster, home):
@@ -235,7 +237,7 @@ def test_no_token_within_the_limit_is_an_error(cluster, home):
 @pytest.fixture
 def control(site, session):
     """The real kubectl and the stand-in's cluster: m1, w1, w10, w2."""
-    return KubeControl(session)
+    return ClusterApi(session)
 
 
 def schedulable(control):

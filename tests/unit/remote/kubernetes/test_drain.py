@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.remote.kubernetes.draining import drain as run_drain
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
@@ -25,7 +25,7 @@ def policy(**options):
 
 @pytest.fixture
 def cluster(site, session):
-    return KubeControl(session)
+    return ClusterApi(session)
 
 
 def drain(cluster, *names, **options):
@@ -115,7 +115,7 @@ esac
 def test_not_more_are_drained_at_once_than_is_wanted(sshd, session, parallel):
     sshd.program("kubectl", CROWD.replace("WANTED", str(parallel)))
     sshd.program("sudo", SUDO)
-    KubeControl(session).drain(["a", "b", "c", "d"], policy(parallel=parallel))
+    ClusterApi(session).drain(["a", "b", "c", "d"], policy(parallel=parallel))
     crowd = [int(line) for line in (sshd.home / "crowd").read_text().split()]
     assert max(crowd) == parallel
     assert sshd.logins == 1

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import needs_kubectl, pod, with_metadata
 
@@ -22,7 +22,7 @@ OUT_OF_SERVICE = {
 
 @pytest.fixture
 def cluster(site, session):
-    return KubeControl(session)
+    return ClusterApi(session)
 
 
 def stateful_set(name, replicas):

@@ -9,7 +9,7 @@ from tacker_k8s_mgmt.model import node_marks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT, NodeSettings
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.pods import Placement
-from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import needs_kubectl, pod
 
@@ -23,7 +23,7 @@ WANTED = NodeSettings(
 
 @pytest.fixture
 def cluster(site, session):
-    return KubeControl(session)
+    return ClusterApi(session)
 
 
 def changes(cluster, wanted, *names):

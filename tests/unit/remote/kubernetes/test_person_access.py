@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.tools.cli.base import NotDone
 from tacker_k8s_mgmt.tools.cli.commands.cluster import kubeconfig_text, verify
 from tests.helpers.kubectl_server import needs_kubectl
@@ -32,7 +32,7 @@ def cluster(site, session):
     entry = {"name": "", "cluster": {"certificate-authority-data": authority}}
     admin(site).parent.mkdir(exist_ok=True)
     admin(site).write_text(yaml.safe_dump({"clusters": [entry]}))
-    return KubeControl(session)
+    return ClusterApi(session)
 
 
 def bound(site):

@@ -20,7 +20,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.applications import workloads
 from tacker_k8s_mgmt.features.pod_network import measurement
 from tacker_k8s_mgmt.remote.kubernetes import draining
-from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.remote.ssh import channel
@@ -214,8 +214,8 @@ def network(api: Session, repository: str = REPOSITORY) -> measurement.PodNetwor
 
 
 READ = {
-    "nodes": lambda api: [one.name for one in KubeControl(api).nodes()],
-    "marks": lambda api: [one.name for one in KubeControl(api).marks()],
+    "nodes": lambda api: [one.name for one in ClusterApi(api).nodes()],
+    "marks": lambda api: [one.name for one in ClusterApi(api).marks()],
     "images": lambda api: list(network(api)._images(["m1", "w1"])),
     "what is left": lambda api: draining._remaining(client(api), ["m1", "w1"])[0],
 }
@@ -243,10 +243,10 @@ def test_no_text_of_a_kubelet_says_anything_about_another_node(api):
     names = [one["metadata"]["name"] for one in nodes]
     assert len(names) > 30
     api.api.lists["nodes"] = nodes
-    found = KubeControl(api).nodes()
+    found = ClusterApi(api).nodes()
     assert [one.name for one in found] == names
     assert (found[0].ready, found[0].machine_id) == (True, "m")
-    assert [one.name for one in KubeControl(api).marks()] == names
+    assert [one.name for one in ClusterApi(api).marks()] == names
     images = network(api)._images(names)
     assert list(images) == names
     assert set(images.values()) == {f"{REPOSITORY}:3.10.1"}
@@ -258,10 +258,10 @@ def test_texts_come_as_they_were_written(api):
     hostile = node("w1", **{"tacker-k8s-mgmt/cordoned": HOSTILE})
     hostile["spec"]["providerID"] = HOSTILE
     api.api.lists["nodes"] = [node("m1"), hostile]
-    first, second = KubeControl(api).nodes()
+    first, second = ClusterApi(api).nodes()
     assert (first.ready, first.machine_id) == (True, "m")
     assert (second.provider_id, second.cordoned_by_us) == (HOSTILE, False)
-    marks = KubeControl(api).marks()[1]
+    marks = ClusterApi(api).marks()[1]
     assert marks.annotations["tacker-k8s-mgmt/cordoned"] == HOSTILE
 
 
@@ -288,7 +288,7 @@ def test_a_thousand_nodes_and_full_nodes_stay_below_the_limit_of_a_session(api):
     names = [f"worker-10-10-{n // 250}-{n % 250}" for n in range(1_000)]
     api.api.lists["nodes"] = list(map(node, names))
     api.api.lists["pods"] = [pod(f"web-{n}") for n in range(250)]
-    control = KubeControl(api)
+    control = ClusterApi(api)
     assert [one.name for one in control.nodes()] == sorted(names)
     assert len(control.marks()) == 1_000
     assert len(network(api)._images(names)) == 1_000
@@ -321,7 +321,7 @@ def test_no_text_of_a_kubelet_fills_an_error(api):
         for number in range(1000)
     ]
     api.api.lists = {"nodes": [one], "events": events}
-    (found,) = KubeControl(api).nodes()
+    (found,) = ClusterApi(api).nodes()
     assert len(found.reason) < 1000
     assert found.reason.startswith("xxx")
     assert len(found.kubelet_version) < 1000
@@ -337,16 +337,16 @@ def test_no_kubelet_alone_exceeds_the_limit_of_a_session(api):
     conditions = [{"type": "Ready", "status": "True"}] * 75_000
     one["status"] = {**one["status"], "conditions": conditions}
     api.api.lists["nodes"] = [node("m1"), one]
-    assert [each.ready for each in KubeControl(api).nodes()] == [True, True]
+    assert [each.ready for each in ClusterApi(api).nodes()] == [True, True]
     addresses = [
         {"type": "InternalIP", "address": f"a{number}"} for number in range(120_000)
     ]
     one["status"] = {**one["status"], "conditions": [], "addresses": addresses}
-    found = KubeControl(api).nodes()
+    found = ClusterApi(api).nodes()
     assert [each.internal_ip for each in found] == ["10.0.0.1", "a0"]
     one["status"]["images"] = [{"names": ["a"], "sizeBytes": 1}] * 120_000
     assert list(network(api)._images(["m1"])) == ["m1"]
-    assert len(KubeControl(api).marks()) == 2
+    assert len(ClusterApi(api).marks()) == 2
 
 
 @needs_kubectl

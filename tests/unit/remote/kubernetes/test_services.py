@@ -8,7 +8,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.services import PUBLISHED_ANNOTATION, ServicePort
-from tacker_k8s_mgmt.remote.kubernetes.api import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tests.helpers import kubectl_server
 from tests.helpers.cnf import CNF, written
 from tests.helpers.kubeapi import QUICK
@@ -21,7 +21,7 @@ ADDRESS = "203.0.113.9"
 
 @pytest.fixture
 def cluster(site, session):
-    return KubeControl(session)
+    return ClusterApi(session)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_address_of_a_release_that_wrote_no_mode_is_repaired(cluster, site):
 
 
 def test_api_server_that_drops_the_mode_gets_no_address(former, session, caplog):
-    cluster = KubeControl(session)
+    cluster = ClusterApi(session)
     apply(former, written("lb", (443, "TCP", None), type="LoadBalancer"))
     cluster.publish(lb(cluster), ADDRESS)
     assert (lb(cluster).published, lb(cluster).ingress) == ("", ())

@@ -12,7 +12,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.ssh import login, session
 from tacker_k8s_mgmt.remote.ssh import routes as ssh_bastion
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
-from tacker_k8s_mgmt.remote.ssh.routes import Jump
+from tacker_k8s_mgmt.remote.ssh.routes import BastionTunnel
 from tests.helpers.sshd import PASSWORD, Sshd
 
 BASTION_PASSWORD = "wr0ng b4stion"
@@ -28,7 +28,7 @@ def bastion(tmp_path):
 @pytest.fixture
 def way(bastion, redact):
     """Give a way through the bastion whose log-in can be changed."""
-    made: Any = Jump(lambda: made.log_in())
+    made: Any = BastionTunnel(lambda: made.log_in())
     keys = bastion.host_keys()
     made.tries = []
     # Tests in which the bastion does not answer spare themselves the waiting.
@@ -37,7 +37,7 @@ def way(bastion, redact):
     def log_in():
         made.tries.append(made.endpoint)
         settings = {"host_keys": keys, "redact": redact, "deadline": made.patience}
-        return login.connect(made.endpoint, **settings)
+        return login.open_ssh(made.endpoint, **settings)
 
     made.endpoint, made.log_in = bastion.endpoint(), log_in
     yield made
@@ -195,7 +195,7 @@ class TestBastionThatDoesNotServe:
     def test_a_changed_host_key_gets_no_password(self, beyond, log_in, way, bastion):
         line = f"[127.0.0.1]:{bastion.port} ecdsa-sha2-nistp256 b3RoZXI=\n"
         keys = HostKeys(line, "/state/known_hosts")
-        way.log_in = lambda: login.connect(
+        way.log_in = lambda: login.open_ssh(
             way.endpoint, host_keys=keys, redact=str, deadline=60
         )
         with pytest.raises(errors.BastionKeyError, match="/state/known_hosts"):

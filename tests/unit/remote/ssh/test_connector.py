@@ -19,8 +19,8 @@ from tacker_k8s_mgmt.remote.ansible import server as preflight
 from tacker_k8s_mgmt.remote.ansible.playbook_runner import PlaybookRunner
 from tacker_k8s_mgmt.remote.ssh import known_hosts, login
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, KeyFile
-from tacker_k8s_mgmt.remote.ssh.login import Logins
-from tacker_k8s_mgmt.remote.ssh.routes import Ways
+from tacker_k8s_mgmt.remote.ssh.login import Credentials
+from tacker_k8s_mgmt.remote.ssh.routes import HostConnector
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.request import accounts
@@ -88,8 +88,8 @@ class Site:
             }
         )
         self.store = KeyFile(str(tmp_path / "state" / "known_hosts"))
-        self.logins = Logins(self.params, str(tmp_path))
-        self.ways = Ways(self.params, self.logins, self.store, 5)
+        self.logins = Credentials(self.params, str(tmp_path))
+        self.ways = HostConnector(self.params, self.logins, self.store, 5)
 
     def prepare(self, address: str, node_port: int, *more: str) -> None:
         """Look at the nodes, and write all that Ansible needs."""
@@ -99,7 +99,7 @@ class Site:
         ]
         node_keys, account = HostKeys(), self.params.account(Role.WORKER)
         for worker in workers:
-            login.connect(
+            login.open_ssh(
                 self.ways.machine(account, worker.ssh_address, node_port),
                 host_keys=node_keys,
                 redact=self.logins.redact,
@@ -254,7 +254,9 @@ class TestHostKeys:
             f"[127.0.0.1%127.0.0.1]:{sshd.port} {shown if is_known else other}\n"
         )
         made = site(through(bastion, password=ON_BASTION))
-        made.ways = Ways(made.params, made.logins, KeyFile(str(own), str(old)), 5)
+        made.ways = HostConnector(
+            made.params, made.logins, KeyFile(str(own), str(old)), 5
+        )
         if is_known:
             made.ways.server().close()
             name = known_hosts.behind("127.0.0.1", "127.0.0.1", bastion.port)
@@ -306,7 +308,7 @@ class TestReadiness:
                 opened[:] = opened or [made.ways.server()]
                 return opened[0]
 
-            found = preflight.look(made.params, made.logins, session, "vnf")
+            found = preflight.check_server(made.params, made.logins, session, "vnf")
             return [one for one in found.findings if one.startswith("bastion:")]
 
         return looked

@@ -10,7 +10,7 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.remote.ssh.login import Logins
+from tacker_k8s_mgmt.remote.ssh.login import Credentials
 from tests.helpers import ssh_keys
 from tests.helpers.samples import REMOVED, parsed
 
@@ -41,7 +41,7 @@ def wanted(directory):
 
 @pytest.fixture
 def logins(wanted, directory):
-    return Logins(wanted, str(directory))
+    return Credentials(wanted, str(directory))
 
 
 def body(text: str) -> list[str]:
@@ -53,7 +53,7 @@ def test_usable_keys_have_no_findings(logins):
 
 
 def test_passwords_need_no_key_directory():
-    assert Logins(parsed(), "").findings() == ()
+    assert Credentials(parsed(), "").findings() == ()
 
 
 def test_every_unusable_key_is_named_at_once(directory):
@@ -64,7 +64,7 @@ def test_every_unusable_key_is_named_at_once(directory):
         "external_lb_param.ssh_private_key": f"{directory}/worker",
         "external_lb_param.ssh_private_key_passphrase": "Wr0ng",
     }
-    found = Logins(parsed(changes), str(directory)).findings()
+    found = Credentials(parsed(changes), str(directory)).findings()
     assert [finding.split()[0] for finding in found] == [
         "ansible.private_key",
         "master_node.private_key",
@@ -91,7 +91,7 @@ def test_an_endpoint_has_the_key_opened_and_the_password_for_sudo(logins, wanted
 
 def test_an_endpoint_with_an_unusable_key_is_an_error_that_names_it(wanted):
     with pytest.raises(errors.PrivateKeyError, match=r"^worker_node\.private_key is"):
-        Logins(wanted, "").endpoint(wanted.account(Role.WORKER), "192.0.2.7")
+        Credentials(wanted, "").endpoint(wanted.account(Role.WORKER), "192.0.2.7")
 
 
 def test_an_opened_key_logs_in(logins, wanted, sshd, log_in):
@@ -117,10 +117,10 @@ class TestSecretFiles:
             "master_node.private_key": PLAIN.private,
             "worker_node.private_key": PLAIN.private,
         }
-        assert len(Logins(parsed(changes), "").secret_files()) == 1
+        assert len(Credentials(parsed(changes), "").secret_files()) == 1
 
     def test_passwords_give_none(self):
-        assert Logins(parsed(), "").secret_files() == {}
+        assert Credentials(parsed(), "").secret_files() == {}
 
 
 def test_lines_of_opened_keys_are_redacted(logins, wanted):
@@ -150,7 +150,7 @@ def test_ansible_logs_in_with_what_was_written(sshd, session, tmp_path):
             "worker_node.private_key_passphrase": PASSPHRASE,
         }
     )
-    for name, text in Logins(made, "").secret_files().items():
+    for name, text in Credentials(made, "").secret_files().items():
         session.put(f"{directory}/{name}", text)
     worker = Machine(Role.WORKER, "server", "127.0.0.1", "10.10.0.7")
     path = directory / "hosts.yaml"

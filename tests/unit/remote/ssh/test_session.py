@@ -19,7 +19,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.ssh import channel
 from tacker_k8s_mgmt.remote.ssh import session as ssh_session
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
-from tacker_k8s_mgmt.remote.ssh.session import Endpoint
+from tacker_k8s_mgmt.remote.ssh.session import LoginTarget
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.request import accounts
 from tests.helpers import ssh_keys
@@ -83,7 +83,7 @@ def test_host_without_sshd_is_a_connect_error(how, log_in, sshd):
         port = listener.getsockname()[1]
         if how == "refused":
             listener.close()
-        endpoint = Endpoint("127.0.0.1", "u", sshd.endpoint().password, port)
+        endpoint = LoginTarget("127.0.0.1", "u", sshd.endpoint().password, port)
         with pytest.raises(errors.ConnectError):
             log_in(endpoint=endpoint, deadline=0.3)
 

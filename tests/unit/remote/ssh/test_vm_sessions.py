@@ -37,7 +37,7 @@ class Bed:
         self.begun = threading.Event()
         self.may_end = threading.Event()
         self.may_end.set()
-        monkeypatch.setattr(login, "connect", self._connect)
+        monkeypatch.setattr(login, "open_ssh", self._connect)
         self.params = parsed()
         self.sessions = vms.VmSessions(
             self.params,

@@ -198,7 +198,7 @@ def test_two_conductors_lose_no_record_while_the_file_is_replaced(tmp_path):
     command = [sys.executable, "-c", WRITER, str(tmp_path), VNF]
     conductors = [subprocess.Popen(command) for _ in range(2)]
     seen = []
-    with journal.Reader(str(path_in(tmp_path))) as reader:
+    with journal.JournalReader(str(path_in(tmp_path))) as reader:
         while any(one.poll() is None for one in conductors):
             seen += reader.read()
         seen += reader.read()
@@ -236,7 +236,7 @@ def test_threads_that_append_lose_nothing_but_what_is_too_old(tmp_path, monkeypa
     seen, done = [], threading.Event()
 
     def read():
-        with journal.Reader(str(path_in(tmp_path))) as reader:
+        with journal.JournalReader(str(path_in(tmp_path))) as reader:
             while not done.is_set():
                 seen.extend(reader.read())
             seen.extend(reader.read())
@@ -260,7 +260,7 @@ def test_threads_that_append_lose_nothing_but_what_is_too_old(tmp_path, monkeypa
 
 
 def test_a_reader_waits_for_a_file_that_is_not_there_yet(tmp_path):
-    with journal.Reader(str(path_in(tmp_path))) as reader:
+    with journal.JournalReader(str(path_in(tmp_path))) as reader:
         assert reader.read() == []
         operation(tmp_path, 1)
         assert numbers(reader.read()) == [1]
@@ -270,7 +270,7 @@ def test_a_reader_waits_for_a_file_that_is_not_there_yet(tmp_path):
 def test_a_reader_goes_on_after_older_operations_were_taken_out(tmp_path):
     operation(tmp_path, 1)
     operation(tmp_path, 2)
-    with journal.Reader(str(path_in(tmp_path))) as reader:
+    with journal.JournalReader(str(path_in(tmp_path))) as reader:
         assert numbers(reader.read()) == [1, 2]
         operation(tmp_path, 3, keep=2)
         operation(tmp_path, 4, keep=2)
@@ -279,7 +279,7 @@ def test_a_reader_goes_on_after_older_operations_were_taken_out(tmp_path):
 
 def test_a_reader_goes_on_where_its_last_record_was_taken_out(tmp_path):
     operation(tmp_path, 1)
-    with journal.Reader(str(path_in(tmp_path))) as reader:
+    with journal.JournalReader(str(path_in(tmp_path))) as reader:
         assert numbers(reader.read()) == [1]
         for number in (2, 3, 4):
             operation(tmp_path, number, keep=1)
@@ -293,7 +293,7 @@ def test_a_reader_goes_on_where_its_last_record_was_taken_out(tmp_path):
 
 def test_a_reader_reads_what_came_just_before_the_file_was_replaced(tmp_path):
     operation(tmp_path, 1)
-    with journal.Reader(str(path_in(tmp_path))) as reader:
+    with journal.JournalReader(str(path_in(tmp_path))) as reader:
         reader.read()
         operation(tmp_path, 2)
         operation(tmp_path, 3, keep=1)
