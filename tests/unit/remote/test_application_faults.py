@@ -442,7 +442,8 @@ class TestReleases:
             text = failure(cluster, {**WIKI, "values": values})
             assert "What it was before is in force again." in text
 
-    def test_a_removal_cut_off_after_helm(self, cluster, site, monkeypatch):
+    @pytest.mark.parametrize("ends", [True, False])
+    def test_a_removal_cut_off_after_helm(self, cluster, site, monkeypatch, ends):
         app = {**WIKI, "values": {"image": "a/b"}}
         bring(cluster, wanted(app))
         real = Charts.uninstall
@@ -457,10 +458,12 @@ class TestReleases:
         monkeypatch.undo()
         # The hook, which is of no release any more, is not forgotten.
         assert "job.batch/schema" in titles(site, "docs")
-        bring(cluster, wanted())
-        assert site.kube.request("GET", "/api/v1/namespaces/docs")[0] == 404
+        if ends:
+            bring(cluster, wanted())
+            assert site.kube.request("GET", "/api/v1/namespaces/docs")[0] == 404
         bring(cluster, wanted(app))
         assert "deployment.apps/web" in titles(site, "docs")
+        assert record(cluster, "wiki").state == "applied"
 
     def test_what_the_chart_keeps_keeps_the_namespace(self, cluster, site):
         bed.define(site.kube)
