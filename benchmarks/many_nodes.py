@@ -211,6 +211,7 @@ def _hook(
         ready_timeout=60,
         poll_interval=5,
         on_progress=lambda progress: None,
+        features=site.features,
     )
     work = make(deps)
     heat_calls, calls = site.heat_calls, len(site.calls)

@@ -51,6 +51,8 @@ class ClusterInspection:
         self._redact = Redactor(params.secrets())
         self._features = features
         self._failures: dict[Source, str] = {}
+        #: The sources of the core's rows that could not be read.
+        self._silent: frozenset[Source] = frozenset()
         self._balancer: BalancerStatus | None = None
         #: The control planes to ask; None: not known yet.
         self._planes: tuple[Node, ...] | None = None
@@ -81,8 +83,11 @@ class ClusterInspection:
         return self._failures
 
     def ask(self, source: Source, read: Callable[[], Answer]) -> Answer | None:
-        """What *read* returns; None if the source cannot be read, now or before."""
-        return None if source in self._failures else self._read(source, read)
+        """What *read* returns; None if the source cannot be read.
+
+        One that did not answer about the VMs is not asked again.
+        """
+        return None if source in self._silent else self._read(source, read)
 
     def ask_cluster(self, read: Callable[[Node], Answer]) -> Answer | None:
         """The same of the cluster, through a control plane that answers."""
@@ -100,6 +105,7 @@ class ClusterInspection:
         except errors.ClusterError as error:
             self._fail(Source.HEAT, error)
             rows = report.compare(replace(answers, machines=None), self._params)
+        self._silent = frozenset(self._failures)
         of_features = (row for one in self._features for row in one.report(self))
         rows = (*rows, *of_features)
         sources = report.sources(self._params)

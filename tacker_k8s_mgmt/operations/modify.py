@@ -53,8 +53,10 @@ class Modify:
         # All problems are reported together, with those that the cluster shows.
         self._known = (*deps.params.metadata_problems, *deps.settings.problems)
         settings = replace(deps.settings, problems=())
-        features = concerned(deps.features, patch)
-        self._state = ClusterState(replace(deps, settings=settings, features=features))
+        self._state = ClusterState(replace(deps, settings=settings))
+        wanted = concerned(deps.features, patch)
+        works = zip(deps.features, self._state.works, strict=True)
+        self._works = tuple(work for feature, work in works if feature in wanted)
         self._checked = checked
 
     def start_steps(self) -> tuple[Step, ...]:
@@ -63,12 +65,12 @@ class Modify:
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
-        changes = (step for work in self._state.works for step in work.changes())
+        changes = (step for work in self._works for step in work.changes())
         return (Step(_CHECK, self._check_and_keep), *changes)
 
     def left(self) -> str:
         """What stays behind when a step fails."""
-        return " ".join(filter(None, (work.left() for work in self._state.works)))
+        return " ".join(filter(None, (work.left() for work in self._works)))
 
     def _check_and_keep(self) -> None:
         self._check()
@@ -79,10 +81,10 @@ class Modify:
         state = self._state
         members, seen = compare(state)
         state.nodes = tuple(n for n in members.nodes if n not in members.joining)
-        for work in state.works:
+        for work in self._works:
             work.inspect(seen)
         if not self._checked:
             return
-        found = (text for work in state.works for text in work.problems())
+        found = (text for work in self._works for text in work.problems())
         if problems := (*self._known, *found):
             raise ModificationRefused(problems)

@@ -3,6 +3,7 @@
 
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +18,7 @@ from tacker_k8s_mgmt.status.facts import Source
 from tests.helpers.cnf import CNF, service
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
-from tests.helpers.operations import instantiated, run
+from tests.helpers.operations import MASTER, instantiated, run
 from tests.helpers.requests import BALANCER, VNF, params
 
 LIMIT = 60  # seconds for threads that must meet
@@ -268,3 +269,22 @@ def test_nothing_is_written_whatever_differs():
     assert survey(site).differs
     assert (site.changes, site.files) == ([], before)
     assert "lock" not in site.calls
+
+
+def test_the_silence_of_one_feature_hides_no_other(monkeypatch):
+    site, asked = instantiated(), []
+
+    def silent(control_plane):
+        raise errors.RemoteError(detail="no answer")
+
+    def applications(control_plane):
+        asked.append(control_plane.name)
+        return SimpleNamespace(records=SimpleNamespace(read=dict))
+
+    monkeypatch.setattr(site, "manifests", silent)
+    monkeypatch.setattr(site, "applications", applications)
+    report = survey(site)
+    assert asked == [MASTER]
+    assert report.failures == {Source.CLUSTER: "no answer"}
+    seen = [row.cells[Source.CLUSTER].text for row in report.rows]
+    assert seen.count("Ready") == 3

@@ -2,6 +2,7 @@
 """Settings of nodes in operations other than their own, on fakes."""
 
 import copy
+import json
 
 import pytest
 
@@ -222,3 +223,10 @@ def cordoned(site):
 
 def number(name):
     return int(name.rpartition("-")[2])
+
+
+def test_damaged_records_of_other_features_are_rebuilt_all_the_same():
+    site = instantiated()
+    site.files["exposures.json"] = "{"
+    modify(site, DISK)
+    assert json.loads(site.files["exposures.json"]) == []

@@ -19,7 +19,6 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import files
 from tacker_k8s_mgmt.errors import DiscoveryError
-from tacker_k8s_mgmt.features.pod_network.measurement import Measurement
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ScriptCall
 from tacker_k8s_mgmt.model.manifests import Object
@@ -87,12 +86,6 @@ class DryRunSite:
     def cluster(self, control_plane: Node) -> "DryRunSite":
         return self
 
-    def pod_network(self, control_plane: Node) -> "DryRunSite":
-        return self
-
-    def manifests(self, control_plane: Node) -> "DryRunSite":
-        return self
-
     def balancer(self, machine: Machine) -> "DryRunSite":
         return self
 
@@ -109,9 +102,6 @@ class DryRunSite:
     def api_problem(self) -> str:
         return ""
 
-    def measure(self, nodes: Sequence[Node], hub: Node) -> Sequence[Measurement]:
-        return ()
-
     def name_taken(self, name: str, tenant: str = "") -> bool:
         return False
 
@@ -122,8 +112,6 @@ class DryRunSite:
     restart_kubelets = trust_registries = _do_nothing
     # As in the v2 API: no login is made on machines that are not there.
     helm_password = _do_nothing
-    # As in the v2 API: tenants have no VIMs.
-    of_tenants = apply = delete = wait_gone = _do_nothing
 
     def identity(self, node: Node, **_: object) -> MachineIdentity:
         return MachineIdentity("", "", _ASSUMED_MTU)
