@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from tacker_k8s_mgmt.model.untrusted import parse_python
 from tacker_k8s_mgmt.tools.cli.commands import COMMANDS
 from tests.tree import ROOT
 
@@ -67,13 +68,19 @@ class Mutant:
         return "\n".join([f"{self.path}:{self.line}", *lines])
 
 
+def _tree(source: bytes) -> ast.Module:
+    tree = parse_python(source)
+    assert tree is not None
+    return tree
+
+
 def mutants(path: str, source: bytes) -> Iterator[Mutant]:
     """Every mutant of a file."""
     lines = source.splitlines(keepends=True)
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))
-    for node, changed in _changes(ast.parse(source)):
+    for node, changed in _changes(_tree(source)):
         text = ast.unparse(changed)
         if isinstance(changed, ast.expr):
             text = f"({text})"
@@ -154,7 +161,7 @@ def _module(path: str) -> str:
 def _imports(path: Path) -> frozenset[str]:
     """The modules that a file imports, and names of modules that it imports from."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in ast.walk(_tree(path.read_bytes())):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
+from tacker_k8s_mgmt.model import yaml_text
 from tacker_k8s_mgmt.model.services import Service
-from tacker_k8s_mgmt.model.yaml_text import MOST_VALUES, check_yaml, yaml_documents
 from tacker_k8s_mgmt.remote import local_files
 from tacker_k8s_mgmt.remote.local_files import Place
 
@@ -32,7 +32,7 @@ def services(
     :param namespace: of the request, which replaces that of the manifests.
     """
     found: list[Service] = []
-    left, values_left = LARGEST, MOST_VALUES
+    left, values_left = LARGEST, yaml_text.MOST_VALUES
     try:
         for name in files:
             content = local_files.read(name, package, place=_PACKAGE, largest=left + 1)
@@ -40,8 +40,8 @@ def services(
             if left < 0:
                 return None
             text = content.decode()
-            values_left -= check_yaml(text, values_left)
-            for written in yaml_documents(text):
+            values_left -= yaml_text.check_yaml(text, values_left)
+            for written in yaml_text.yaml_documents(text):
                 if isinstance(written, dict) and written.get("kind") == "Service":
                     found.append(Service.read(_placed(written, namespace)))
     except (local_files.FileNotAllowed, yaml.YAMLError, RecursionError, *_NO_SERVICE):

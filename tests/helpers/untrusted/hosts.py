@@ -169,7 +169,7 @@ HOST: Mapping[str, Fed] = {
     "owner of a directory": host(
         {"": {"owner": "v", "path": "/w", "format": 1}},
         lambda session: ClusterDirectory(session, "/w", "vnf").owner(),
-        "ansible.cluster_directory.WorkDir._marker",
+        "ansible.cluster_directory.ClusterDirectory._marker",
     ),
     "owner of a lock": parsed(
         {"operation": "a", "conductor": "b", "pid": 1, "since": 1.5, "within": 3},

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tacker_k8s_mgmt.hooks.cnf import manifests
-from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.model import yaml_text
 from tacker_k8s_mgmt.model.yaml_text import check_yaml
 
 SERVICE = (
@@ -38,7 +38,7 @@ def test_no_more_is_read_than_the_limit_of_all_files(package, monkeypatch):
 def test_the_limit_of_values_holds_for_all_files_together(package, monkeypatch):
     many = f"---\n{SERVICE}" * 20
     (package / "web.yaml").write_text(many)
-    monkeypatch.setattr(untrusted, "MOST_VALUES", 2 * check_yaml(many))
+    monkeypatch.setattr(yaml_text, "MOST_VALUES", 2 * check_yaml(many))
     assert len(manifests.services(str(package), ["web.yaml"] * 2, None)) == 40
     assert manifests.services(str(package), ["web.yaml"] * 3, None) is None
 
