@@ -84,5 +84,6 @@ def test_a_start_of_openstack_imports_no_command():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     base = "tacker_k8s_mgmt"
-    names = [base, f"{base}.cli", f"{base}.cli.commands", f"{base}.cli.osc"]
+    cli = f"{base}.tools.cli"
+    names = [base, f"{base}.tools", cli, f"{cli}.commands", f"{cli}.osc"]
     assert sorted(done.stdout.split()) == names
