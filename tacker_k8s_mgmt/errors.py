@@ -51,14 +51,14 @@ class ParamError(ProblemList):
     """The parameters of the request are wrong; nothing was changed.
 
     :param problems: each names the attribute.
-    :param elsewhere: all problems are in what the request refers to.
+    :param retryable: all problems are in what the request refers to.
     """
 
     message = "k8s_cluster_installation_param has {count} problem(s): {listed}."
     default_hint = "Correct the request and send it again; nothing was changed."
 
-    def __init__(self, problems: Sequence[str], *, elsewhere: bool = False) -> None:
-        self.elsewhere = elsewhere
+    def __init__(self, problems: Sequence[str], *, retryable: bool = False) -> None:
+        self.retryable = retryable
         super().__init__(problems)
 
 

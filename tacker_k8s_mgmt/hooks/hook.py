@@ -30,7 +30,8 @@ from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.request import profiles
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.profile_document import Source
-from tacker_k8s_mgmt.request.reader import ClusterRequest
+from tacker_k8s_mgmt.request.reader import ClusterRequest, RequestReader
+from tacker_k8s_mgmt.request.secrets import Resolver
 from tacker_k8s_mgmt.text import Redactor, in_line
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
@@ -83,7 +84,7 @@ class Hook(abc.ABC, Generic[S]):
             params = parse()
         except errors.ParamError as exc:
             exc.hint = advice or exc.hint
-            if exc.elsewhere and retried:
+            if exc.retryable and retried:
                 exc.hint = f"{_MEND} {exc.hint}"
             raise
         for warning in params.warnings if params else ():
@@ -95,7 +96,8 @@ class Hook(abc.ABC, Generic[S]):
 
         What it stood for at instantiation is kept, and holds for the cluster's life.
 
-        :param needed: see :func:`.reader.parse`. The end of a cluster needs no profile.
+        :param needed: see :class:`.RequestReader`; the end of a cluster needs no
+            profile.
         """
         kept = self.kept_profile()
         files = ProfileFiles(self.state_path, self.package)
@@ -112,6 +114,13 @@ class Hook(abc.ABC, Generic[S]):
         :raises TackerConfigError: ``tacker.conf`` is wrong.
         """
         return operator_server.find(self.options, self._vnf_id)
+
+    def reader(
+        self, resolver: Resolver, needed: Collection[str] | None = None
+    ) -> RequestReader:
+        """Reads the parameters; see :class:`.RequestReader`."""
+        find = (self.find_profile(needed), self.find_server)
+        return RequestReader(resolver, needed, *find, self.metadata)
 
     @abc.abstractmethod
     def kept_profile(self) -> Any:

@@ -8,12 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import local_files
 from tacker_k8s_mgmt.remote.local_files import FileNotAllowed, Place
-from tacker_k8s_mgmt.request import fields
+from tacker_k8s_mgmt.request import fields, structure
 from tacker_k8s_mgmt.request.installation import AnsibleServer
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.structure import Location, WrittenRequest
@@ -107,8 +105,6 @@ def _problems(options: Any, values: Mapping[str, Any]) -> Iterator[str]:
         yield "ansible_private_key_file: must have the text of a private key"
     names = {**_PLAIN, **_IN_FILES, _DIRECTORY: _ROOT}
     written: dict[Location, str] = {(name,): option for name, option in names.items()}
-    try:
-        AnsibleServer.model_validate(values)
-    except ValidationError as error:
-        for detail in error.errors(include_url=False, include_input=False):
-            yield WrittenRequest({}, written=written).sentence(detail, {})
+    _, mistakes = structure.build(AnsibleServer, values)
+    for mistake in mistakes:
+        yield str(WrittenRequest({}, written=written).mistake(mistake, {}))

@@ -7,8 +7,8 @@ The docstring of each field is its text in the user documentation.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, Strict, model_validator
 
@@ -16,7 +16,16 @@ from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.request import fields
 from tacker_k8s_mgmt.request.cnf_exposure import ServiceExposure
 from tacker_k8s_mgmt.request.secrets import OPEN
-from tacker_k8s_mgmt.request.structure import Structure, WrittenRequest
+from tacker_k8s_mgmt.request.structure import (
+    Problem,
+    Structure,
+    WrittenRequest,
+    readable,
+    valid,
+)
+
+if TYPE_CHECKING:
+    from tacker_k8s_mgmt.request.installation import ClusterRequest
 
 ATTRIBUTE = "applications"
 #: A release of Helm has at most 53 characters, and our labels 63 with a prefix.
@@ -240,40 +249,34 @@ class Application(Structure):
         return (*((self.chart,) if self.chart else ()), *self.manifests)
 
 
-def problems(reading: WrittenRequest) -> Iterator[str]:
+def problems(request: "ClusterRequest", written: WrittenRequest) -> Iterator[Problem]:
     """Problems of the applications with each other and with the cluster's options."""
-    found, name = _structures(reading.get(ATTRIBUTE)), reading.dotted(ATTRIBUTE)
-    names = Counter(_named(one) for one in found)
-    yield from (f"{name}: {n} is given {names[n]} times" for n in names if names[n] > 1)
-    yield from _objects_twice(name, found)
-    if any(one.get("chart") for one in found) and not reading.get("cluster", "helm"):
-        yield f"{name}: charts need Helm on the control planes: cluster.helm"
-    exposed = any(one.get("expose") for one in found)
-    if exposed and not reading.get("external_lb_param"):
-        yield f"{name}: expose needs a load balancer: external_lb_param"
+    for check in (_twice, _without_helm, _without_balancer):
+        for text in readable(check(request)):
+            yield written.problem((ATTRIBUTE,), text)
 
 
-def _objects_twice(name: str, found: list[Mapping[str, Any]]) -> Iterator[str]:
-    for kind in ("config", "secrets"):
-        uses = Counter(
-            (_named(one, one.get("namespace")), _named(item))
-            for one in found
-            for item in _structures(one.get(kind))
-        )
-        for (namespace, item), count in uses.items():
-            if count > 1:
-                yield (
-                    f"{name}: {item} of {kind} in namespace {namespace} is given "
-                    f"{count} times"
-                )
+def _twice(request: "ClusterRequest") -> Iterator[str]:
+    names = Counter(valid(one, "name") for one in request.applications)
+    yield from (f"{n} is given {c} times" for n, c in names.items() if n and c > 1)
+    objects = Counter(
+        (kind, valid(one, "namespace") or valid(one, "name"), valid(item, "name"))
+        for one in request.applications
+        for kind in ("config", "secrets")
+        for item in valid(one, kind) or ()
+    )
+    for (kind, namespace, name), count in objects.items():
+        if namespace and name and count > 1:
+            yield f"{name} of {kind} in namespace {namespace} is given {count} times"
 
 
-def _named(one: Mapping[str, Any], place: Any = None) -> str:
-    """A name to be shown; what is no name may be a misplaced secret."""
-    name = str(place or one.get("name"))
-    return name if len(name) <= 253 and _KEY.fullmatch(name) else "a name"
+def _without_helm(request: "ClusterRequest") -> Iterator[str]:
+    has_charts = any(valid(one, "chart") for one in request.applications)
+    if has_charts and not request.cluster.helm:
+        yield "charts need Helm on the control planes: cluster.helm"
 
 
-def _structures(value: Any) -> list[Mapping[str, Any]]:
-    listed = value if isinstance(value, list) else []
-    return [one for one in listed if isinstance(one, Mapping)]
+def _without_balancer(request: "ClusterRequest") -> Iterator[str]:
+    exposes = any(valid(one, "expose") for one in request.applications)
+    if exposes and not request.load_balancer:
+        yield "expose needs a load balancer: external_lb_param"

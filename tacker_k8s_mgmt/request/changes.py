@@ -20,6 +20,7 @@ from tacker_k8s_mgmt.request.structure import (
     CHANGEABLE,
     Fixed,
     Location,
+    Problem,
     Structure,
     WrittenRequest,
     later,
@@ -163,11 +164,11 @@ def _without_old_login(
 
 def _refusal(
     stored: WrittenRequest, change: WrittenRequest, location: Location, reason: str
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     new = change.given(*location)
     if new is not None and not _repeats(new, stored.get(*location)):
-        name = change.dotted(*location)
-        yield f"{name}: cannot be changed after instantiation; {reason}"
+        text = f"cannot be changed after instantiation; {reason}"
+        yield change.problem(location, text)
 
 
 def _repeats(new: Any, stored: Any) -> bool:

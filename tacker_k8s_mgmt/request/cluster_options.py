@@ -50,6 +50,7 @@ from tacker_k8s_mgmt.request.structure import (
     CHANGEABLE,
     SET_AT_CREATION,
     Fixed,
+    InvalidAttribute,
     Sets,
     Structure,
     opened,
@@ -582,6 +583,17 @@ class Network(Structure):
         "which takes the smallest MTU of all nodes' network interfaces less what the "
         "encapsulation needs. Default: the plugin finds out.",
     )
+
+    @property
+    def known_plugin(self) -> network_plugins.Plugin:
+        """The plugin.
+
+        :raises InvalidAttribute: there is none of that name.
+        """
+        name = self.plugin or network_plugins.DEFAULT
+        if name not in network_plugins.PLUGINS:
+            raise InvalidAttribute("plugin")
+        return network_plugins.PLUGINS[name]
 
 
 class Offline(Structure):

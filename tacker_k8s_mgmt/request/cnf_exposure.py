@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ValidationError
+from pydantic import AfterValidator
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import network_plugins, untrusted
@@ -238,16 +238,11 @@ def parse(raw: Any) -> ExposureParams:
     if not isinstance(raw, Mapping):
         raise errors.ExposureParamError(["must be a structure with attributes"])
     reading = structure.read(ExposureParams, raw)
-    mistakes: list[str] = []
-    params = ExposureParams()
-    try:
-        params = ExposureParams.model_validate(reading.values)
-    except ValidationError as error:
-        details = error.errors(include_url=False, include_input=False)
-        mistakes = [reading.sentence(detail, {}) for detail in details]
-    problems = [*reading.problems, *mistakes, *_repeated(params)]
-    if problems:
-        raise errors.ExposureParamError(problems)
+    params, mistakes = structure.build(ExposureParams, reading.values)
+    problems = [*reading.problems, *(reading.mistake(one, {}) for one in mistakes)]
+    repeated = [] if mistakes else list(_repeated(params))
+    if problems or repeated:
+        raise errors.ExposureParamError([*map(str, problems), *repeated])
     return params
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of attributes against each other, and of variables that a request may set.
 
-They work on the request as it was read, not on the validated model, so that their
-problems are reported beside those of single attributes.
+A check reads attributes of the model. One that is not valid ends it, and the others are
+carried out, so that their problems are reported beside those of single attributes.
 
 Options are refused that conflict with each other in every kubespray release, and so are
 kubespray variables that a request may not set because this driver does. Warnings are
@@ -11,16 +11,28 @@ about values that are not used as they are written, and attributes without effec
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from tacker_k8s_mgmt.model import network_plugins, untrusted
 from tacker_k8s_mgmt.request import cluster_options, structure
-from tacker_k8s_mgmt.request.cluster_options import CREDENTIAL
+from tacker_k8s_mgmt.request.cluster_options import (
+    CREDENTIAL,
+    PrivateRegistry,
+    Registry,
+)
 from tacker_k8s_mgmt.request.installation import SPECIFIED_BALANCER, ClusterRequest
-from tacker_k8s_mgmt.request.structure import Location, WrittenRequest
+from tacker_k8s_mgmt.request.structure import (
+    Location,
+    Problem,
+    WrittenRequest,
+    at,
+    items,
+    readable,
+    valid,
+)
 
 #: Variables that this driver sets, with what a user can do instead. Extra variables
 #: override the inventory on every host, so ``ip`` would give all nodes one address.
@@ -94,6 +106,19 @@ LOGINS = (
 )
 _VARIABLES = "kubespray_vars"
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NETWORK = ("cluster", "network")
+_REGISTRIES = ("cluster", "registries")
+_PRIVATE_REGISTRIES = ("private_registry_connection_info",)
+_NODE_REGISTRY = ("cluster", "node_registry")
+_OPENSTACK = ("cluster", "openstack")
+_WEBHOOK = ("cluster", "authentication", "webhook")
+# What a user's login at OpenStack needs: one of each.
+_USER = (
+    *(("username",), ("password",)),
+    *(("project_id", "project_name"), ("domain_id", "domain_name")),
+)
+# The StorageClasses that an option of cluster.storage makes.
+_STORAGE_CLASSES = {"local-path": "local_path", "cinder-csi": "cinder"}
 
 
 class _Range(NamedTuple):
@@ -102,120 +127,124 @@ class _Range(NamedTuple):
     shown: str
 
 
-def warnings(reading: WrittenRequest) -> Iterator[str]:
-    """Sentences about values that are not used as they are written."""
+def warnings(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+    """Values that are not used as they are written, and attributes without effect."""
     for location in (_POD_CIDR, _CLUSTER_CIDR, _NODE_CIDR):
-        network = _network(reading.get(*location))
-        if network and str(network) != reading.get(*location):
-            yield f"{reading.dotted(*location)}: is taken as {network}"
+        network = at(request, location)
+        if network and str(network) != written.get(*location):
+            yield written.problem(location, f"is taken as {network}")
     for scheme in ("http_proxy", "https_proxy"):
-        if _has_odd_port(reading.get("proxy", scheme)):
-            name = reading.dotted("proxy", scheme)
-            yield f"{name}: the URL has no valid port"
+        if _has_odd_port(written.get("proxy", scheme)):
+            yield written.problem(("proxy", scheme), "the URL has no valid port")
     specified, port = SPECIFIED_BALANCER
-    if reading.get(*_BALANCER) == specified:
-        yield (
-            f"{reading.dotted(*_BALANCER)}: {specified} stands for {port} unless the "
-            f"stack has a resource of that name; better name {port}"
+    if request.load_balancer and request.load_balancer.ssh_cp == specified:
+        text = (
+            f"{specified} stands for {port} unless the stack has a resource of that "
+            f"name; better name {port}"
         )
+        yield written.problem(_BALANCER, text)
+    for place, registry in items(_PRIVATE_REGISTRIES, request.private_registries):
+        if registry.certificate_path and not registry.connection_type:
+            text = "has no effect with connection_type 0, which is http"
+            yield written.problem((*place, "certificate_path"), text)
+    webhook = request.cluster.authentication.webhook
+    if webhook and webhook.ca_certificate and webhook.authorization:
+        text = (
+            "is for authentication only; for authorization the operating system of the "
+            "VMs has to know the CA"
+        )
+        yield written.problem((*_WEBHOOK, "ca_certificate"), text)
 
 
-def _logins(reading: WrittenRequest) -> Iterator[str]:
+def _logins(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
     for name, prefix in LOGINS:
-        if not isinstance(reading.get(name), Mapping):
-            continue
-        password, key = f"{prefix}password", f"{prefix}private_key"
-        has_key = reading.given(name, key) is not None
-        if not has_key and reading.given(name, password) is None:
-            yield f"{reading.dotted(name)}: {password} or {key} is missing"
-        passphrase = (name, f"{key}_passphrase")
-        if not has_key and reading.given(*passphrase) is not None:
-            yield f"{reading.dotted(*passphrase)}: there is no {key} that it opens"
+        yield from readable(_login(request, written, name, prefix))
 
 
-def _family(reading: WrittenRequest) -> str:
-    return "ipv6" if reading.get("address_family") == "ipv6" else "ipv4"
+def _login(
+    request: ClusterRequest, written: WrittenRequest, name: str, prefix: str
+) -> Iterator[Problem]:
+    holder = at(request, (name,))
+    if holder is None or holder.private_key is not None:
+        return
+    key = f"{prefix}private_key"
+    if holder.private_key_passphrase is not None:
+        text = f"there is no {key} that it opens"
+        yield written.problem((name, f"{key}_passphrase"), text)
+    if holder.password is None:
+        yield written.problem((name,), f"{prefix}password or {key} is missing")
 
 
-def _families(reading: WrittenRequest) -> Iterator[str]:
-    family = _family(reading)
+def _families(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+    family = request.address_family
     for location in (_POD_CIDR, _CLUSTER_CIDR):
-        network = _network(reading.get(*location))
+        network = valid(request, *location)
         if network and f"ipv{network.version}" != family:
-            name = reading.dotted(*location)
-            yield f"{name}: must be of the family that address_family names, {family}"
+            text = f"must be of the family that address_family names, {family}"
+            yield written.problem(location, text)
 
 
-def _overlaps(reading: WrittenRequest) -> Iterator[str]:
-    family = _family(reading)
+def _overlaps(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+    family = request.address_family
     ranges = [
-        *_range(reading, _POD_CIDR, network_plugins.PODS[family]),
-        *_range(reading, _CLUSTER_CIDR, network_plugins.SERVICES[family]),
-        *_range(reading, _NODE_CIDR, None),
+        found
+        for location, default in (
+            (_POD_CIDR, network_plugins.PODS[family]),
+            (_CLUSTER_CIDR, network_plugins.SERVICES[family]),
+            (_NODE_CIDR, ""),
+        )
+        for found in readable(_range(request, written, location, default))
     ]
-    for first, other in combinations(ranges, 2):
+    for (location, first), (_, other) in combinations(ranges, 2):
         if first.network.overlaps(other.network):
-            yield f"{first.name}: {first.shown} overlaps {other.name} ({other.shown})"
+            text = f"{first.shown} overlaps {other.name} ({other.shown})"
+            yield written.problem(location, text)
 
 
-def service_network(reading: WrittenRequest) -> network_plugins.Network | None:
-    """The network of Services; None if the request has none of the right form."""
-    ranges = _range(reading, _CLUSTER_CIDR, network_plugins.SERVICES[_family(reading)])
-    return ranges[0].network if ranges else None
+def service_network(request: ClusterRequest) -> network_plugins.Network:
+    """The network of Services."""
+    default = network_plugins.SERVICES[request.address_family]
+    return request.service_cidr or network_plugins.network(default)
 
 
 def _range(
-    reading: WrittenRequest, location: Location, default: str | None
-) -> list[_Range]:
-    written = reading.get(*location)
-    name = reading.dotted(*location)
-    network = _network(written)
+    request: ClusterRequest, written: WrittenRequest, location: Location, default: str
+) -> Iterator[tuple[Location, _Range]]:
+    network, name = at(request, location), written.dotted(*location)
     if network:
-        return [_Range(name, network, str(network))]
-    if default and not written:
-        return [
-            _Range(
-                name, network_plugins.network(default), f"kubespray's default {default}"
-            )
-        ]
-    return []
+        yield location, _Range(name, network, str(network))
+    elif default:
+        usual = network_plugins.network(default)
+        yield location, _Range(name, usual, f"kubespray's default {default}")
 
 
-def _network(written: Any) -> network_plugins.Network | None:
-    try:
-        return network_plugins.network(written)
-    except ValueError:
-        return None
-
-
-def _shared_directories(reading: WrittenRequest) -> Iterator[str]:
-    directory = reading.get(*_DIRECTORY)
-    if not isinstance(directory, str) or not directory.startswith("/"):
-        return
+def _shared_directories(
+    request: ClusterRequest, written: WrittenRequest
+) -> Iterator[Problem]:
+    directory = PurePosixPath(request.ansible.directory)
     for location in _INSTALLED:
-        installed = reading.get(*location)
-        if not isinstance(installed, str):
-            continue
-        if PurePosixPath(installed).is_relative_to(PurePosixPath(directory)):
-            yield (
-                f"{reading.dotted(*_DIRECTORY)}: is deleted with the cluster, so "
-                f"{reading.dotted(*location)} must not be in it"
+        installed = at(request, location)
+        if installed and PurePosixPath(installed).is_relative_to(directory):
+            text = (
+                f"is deleted with the cluster, so {written.dotted(*location)} must not "
+                "be in it"
             )
+            yield written.problem(_DIRECTORY, text)
 
 
-def _refused_variables(reading: WrittenRequest) -> Iterator[str]:
-    variables, family = reading.get(_VARIABLES), _family(reading)
-    if not isinstance(variables, Mapping):
-        return
-    for name, value in variables.items():
-        shown = reading.dotted(_VARIABLES, str(name))
-        if not isinstance(name, str) or not _VARIABLE_NAME.fullmatch(name):
-            listed = reading.dotted(_VARIABLES)
-            yield f"{listed}: {repr(name)[:64]} is not the name of a variable"
+def _refused_variables(
+    request: ClusterRequest, written: WrittenRequest
+) -> Iterator[Problem]:
+    family = "ipv6" if written.get("address_family") == "ipv6" else "ipv4"
+    for name, value in request.kubespray_vars.items():
+        here = (_VARIABLES, name)
+        if not _VARIABLE_NAME.fullmatch(name):
+            text = f"{repr(name)[:64]} is not the name of a variable"
+            yield written.problem((_VARIABLES,), text)
         elif reason := reserved(name, family):
-            yield f"{shown}: cannot be set here; {reason}"
+            yield written.problem(here, f"cannot be set here; {reason}")
         elif not _fits_json(value):
-            yield f"{shown}: cannot be written as JSON"
+            yield written.problem(here, "cannot be written as JSON")
 
 
 def _fits_json(value: Any) -> bool:
@@ -233,241 +262,227 @@ def _has_odd_port(url: Any) -> bool:
         return True
 
 
-#: Each yields sentences about logins, networks, directories or variables.
-PROBLEMS = (_logins, _families, _overlaps, _shared_directories, _refused_variables)
+def _labels(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+    place = ("worker_node", "aspects")
+    ids: set[str] = set()
+    for here, aspect in items(place, request.workers.aspects):
+        yield from readable(_label_twice(request, written, here))
+        if (aspect_id := valid(aspect, "aspect_id")) in ids:
+            text = "the aspect is given twice"
+            yield written.problem((*here, "aspect_id"), text)
+        ids.update([aspect_id] if aspect_id else [])
 
 
-_CLUSTER = "cluster"
-# What a user's login at OpenStack needs: one of each.
-_USER = (
-    *(("username",), ("password",)),
-    *(("project_id", "project_name"), ("domain_id", "domain_name")),
-)
-# The StorageClasses that an option of cluster.storage makes.
-_STORAGE_CLASSES = {"local-path": "local_path", "cinder-csi": "cinder"}
-
-
-def option_warnings(reading: WrittenRequest) -> Iterator[str]:
-    """Sentences about attributes without effect."""
-    for place in _items(reading, "private_registry_connection_info"):
-        is_http = reading.get(*place, "connection_type") in (0, "0")
-        if is_http and _given(reading, *place, "certificate_path"):
-            name = reading.dotted(*place, "certificate_path")
-            yield f"{name}: has no effect with connection_type 0, which is http"
-    webhook = (_CLUSTER, "authentication", "webhook")
-    if (
-        _given(reading, *webhook, "ca_certificate")
-        and reading.get(*webhook, "authorization") is True
-    ):
-        name = reading.dotted(*webhook, "ca_certificate")
-        yield (
-            f"{name}: is for authentication only; for authorization the operating "
-            "system of the VMs has to know the CA"
-        )
-
-
-def _labels(reading: WrittenRequest) -> Iterator[str]:
-    ids: set[Any] = set()
-    for place in _items(reading, "worker_node", "aspects"):
-        aspect_id = reading.get(*place, "aspect_id")
-        if isinstance(aspect_id, str) and aspect_id in ids:
-            yield f"{reading.dotted(*place, 'aspect_id')}: the aspect is given twice"
-        ids.add(str(aspect_id))
-        own = reading.get("worker_node", "compute_host_label")
-        yield from _label_twice(reading, (*place, "node_labels"), own)
+def _role_labels(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
     for role in ("master_node", "worker_node"):
-        own = reading.get(role, "compute_host_label")
-        yield from _label_twice(reading, (role, "node_labels"), own)
+        yield from readable(_label_twice(request, written, (role,)))
 
 
-def _label_twice(reading: WrittenRequest, place: Location, key: Any) -> Iterator[str]:
+def _label_twice(
+    request: ClusterRequest, written: WrittenRequest, place: Location
+) -> Iterator[Problem]:
     """A label with the key of the compute host's label."""
-    labels = reading.get(*place)
-    for label in labels if isinstance(labels, list) and isinstance(key, str) else ():
-        if str(label).partition("=")[0] == key:
-            name = reading.dotted(place[0], "compute_host_label")
-            yield f"{reading.dotted(*place)}: {name} sets this label already"
+    own = (place[0], "compute_host_label")
+    key, labels = at(request, own), (*place, "node_labels")
+    for label in at(request, labels) if key else ():
+        if label.partition("=")[0] == key:
+            text = f"{written.dotted(*own)} sets this label already"
+            yield written.problem(labels, text)
 
 
-def _network_options(reading: WrittenRequest) -> Iterator[str]:
-    place = (_CLUSTER, "network")
-    chosen = reading.given(*place, "plugin") or network_plugins.DEFAULT
-    if not isinstance(chosen, str):
-        return
-    plugin = network_plugins.PLUGINS.get(chosen)
-    if not plugin:
+def _plugins(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+    chosen = request.cluster.network.plugin
+    if chosen and chosen not in network_plugins.PLUGINS:
         known = ", ".join(sorted(network_plugins.PLUGINS))
-        yield f"{reading.dotted(*place, 'plugin')}: must be one of {known}"
-        return
-    encapsulation = plugin.encapsulation(reading.given(*place, "encapsulation"))
-    mtu = reading.get(*place, "mtu")
-    family = reading.get("address_family")
-    name = reading.dotted(*place, "encapsulation")
-    if _given(reading, *place, "encapsulation") and not encapsulation.name:
-        offered = " or ".join(one.name for one in plugin.encapsulations)
+        yield written.problem((*_NETWORK, "plugin"), f"must be one of {known}")
+
+
+def _encapsulation(
+    request: ClusterRequest, written: WrittenRequest
+) -> Iterator[Problem]:
+    chosen, given = (
+        request.cluster.network.known_plugin,
+        request.cluster.network.encapsulation,
+    )
+    used, place = chosen.encapsulation(given), (*_NETWORK, "encapsulation")
+    if given and not used.name:
+        offered = " or ".join(one.name for one in chosen.encapsulations)
         choice = offered or "nothing: it has no such choice"
-        yield f"{name}: with {chosen} it can be {choice}"
-    elif family == "ipv6" and not encapsulation.has_ipv6:
-        kind = encapsulation.name
-        yield f"{name}: {kind} carries no IPv6, which address_family asks for"
-    name = reading.dotted(*place, "mtu")
-    if mtu is not None and not plugin.mtu_variable:
+        yield written.problem(place, f"with {chosen.name} it can be {choice}")
+    elif request.address_family == "ipv6" and not used.has_ipv6:
+        text = f"{used.name} carries no IPv6, which address_family asks for"
+        yield written.problem(place, text)
+
+
+def _mtu(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+    chosen, mtu = request.cluster.network.known_plugin, request.cluster.network.mtu
+    if mtu is not None and not chosen.mtu_variable:
         settable = ", ".join(sorted(network_plugins.MTU_VARIABLES))
-        yield f"{name}: {chosen} finds out by itself; it can be set for {settable}"
-    elif family == "ipv6" and type(mtu) is int and mtu < 1280:
-        yield f"{name}: IPv6, which address_family asks for, needs 1280 at least"
+        text = f"{chosen.name} finds out by itself; it can be set for {settable}"
+        yield written.problem((*_NETWORK, "mtu"), text)
+    elif isinstance(mtu, int) and mtu < 1280 and request.address_family == "ipv6":
+        text = "IPv6, which address_family asks for, needs 1280 at least"
+        yield written.problem((*_NETWORK, "mtu"), text)
 
 
-def _registries(reading: WrittenRequest) -> Iterator[str]:
-    engine = reading.get(_CLUSTER, "container_manager") or "containerd"
-    prefixes: set[Any] = set()
-    for place in (
-        *_items(reading, _CLUSTER, "registries"),
-        *_items(reading, "private_registry_connection_info"),
-    ):
-        name = reading.dotted(*place)
-        if _given(reading, *place, "username") != _given(reading, *place, "password"):
-            yield f"{name}: username and password go together"
-        if engine != "containerd" and _given(reading, *place, "ca_file"):
-            yield f"{reading.dotted(*place, 'ca_file')}: is for containerd only"
+def _registries(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+    engine = request.container_engine
+    for here, registry in items(_REGISTRIES, request.cluster.registries):
+        yield from readable(_registry_login(written, here, registry))
+        if engine != "containerd":
+            yield from readable(_without_containerd(written, here, registry, engine))
+    for here, private in items(_PRIVATE_REGISTRIES, request.private_registries):
+        yield from readable(_registry_login(written, here, private))
         if engine == "docker":
-            yield from _docker(reading, place)
-        prefix = reading.get(*place, "prefix" if place[0] == _CLUSTER else "server")
-        if isinstance(prefix, str) and prefix in prefixes:
-            yield f"{name}: the registry is given twice"
-        prefixes.add(str(prefix))
-    yield from _node_registry(reading, engine, prefixes)
+            yield from readable(_docker_login(written, here, private))
+
+
+def _registry_login(
+    written: WrittenRequest, here: Location, registry: Registry | PrivateRegistry
+) -> Iterator[Problem]:
+    if (registry.username is None) != (registry.password is None):
+        yield written.problem(here, "username and password go together")
+
+
+def _without_containerd(
+    written: WrittenRequest, here: Location, registry: Registry, engine: str
+) -> Iterator[Problem]:
+    if registry.ca_file:
+        yield written.problem((*here, "ca_file"), "is for containerd only")
+    if engine == "docker":
+        yield from _docker_login(written, here, registry)
+        if registry.mirrors and registry.prefix != "docker.io":
+            text = "Docker has mirrors of docker.io only; use containerd or crio"
+            yield written.problem((*here, "mirrors"), text)
+
+
+def _docker_login(
+    written: WrittenRequest, here: Location, registry: Registry | PrivateRegistry
+) -> Iterator[Problem]:
+    if registry.password:
+        text = "kubespray logs Docker in to no registry; use containerd or crio"
+        yield written.problem((*here, "password"), text)
+
+
+def _registries_twice(
+    request: ClusterRequest, written: WrittenRequest
+) -> Iterator[Problem]:
+    registries, private = request.cluster.registries, request.private_registries
+    prefixes: set[str] = set()
+    for place, registry, name in (
+        *((*pair, "prefix") for pair in items(_REGISTRIES, registries)),
+        *((*pair, "server") for pair in items(_PRIVATE_REGISTRIES, private)),
+    ):
+        if (prefix := valid(registry, name)) in prefixes:
+            yield written.problem(place, "the registry is given twice")
+        prefixes.update([prefix] if prefix else [])
+    if valid(request, *_NODE_REGISTRY, "name") in prefixes:
+        place = (*_NODE_REGISTRY, "name")
+        yield written.problem(place, "the registry is given twice")
 
 
 def _node_registry(
-    reading: WrittenRequest, engine: Any, prefixes: Collection[Any]
-) -> Iterator[str]:
-    place = (_CLUSTER, "node_registry")
-    if not isinstance(reading.get(*place), Mapping):
+    request: ClusterRequest, written: WrittenRequest
+) -> Iterator[Problem]:
+    if not request.cluster.node_registry:
         return
-    name = reading.dotted(*place)
-    if reading.get(_CLUSTER, "local_registry") is False:
-        flag = reading.dotted(_CLUSTER, "local_registry")
-        yield f"{flag}: is false, and {name} runs a registry in the cluster"
-    if engine == "docker":
-        yield f"{name}: Docker has mirrors of docker.io only; use containerd or crio"
-    if str(reading.given(*place, "name") or cluster_options.NAME) in prefixes:
-        yield f"{reading.dotted(*place, 'name')}: the registry is given twice"
-    services = service_network(reading)
-    address = reading.given(*place, "address")
-    if services and services.num_addresses < cluster_options.SMALLEST_NETWORK:
-        yield f"{name}: the network of Services is too small for its address"
-    elif services and isinstance(address, str) and not _is_within(address, services):
-        yield f"{reading.dotted(*place, 'address')}: must be in {services}, of Services"
-    for storage_class, option in _STORAGE_CLASSES.items():
-        chosen = reading.given(*place, "storage_class") == storage_class
-        if chosen and reading.get(_CLUSTER, "storage", option) is not True:
-            yield (
-                f"{reading.dotted(*place, 'storage_class')}: {storage_class} comes "
-                f"with cluster.storage.{option}, which is not requested"
-            )
+    if request.container_engine == "docker":
+        text = "Docker has mirrors of docker.io only; use containerd or crio"
+        yield written.problem(_NODE_REGISTRY, text)
+    is_given = "local_registry" in request.cluster.model_fields_set
+    if is_given and not request.cluster.local_registry:
+        registry = written.dotted(*_NODE_REGISTRY)
+        text = f"is false, and {registry} runs a registry in the cluster"
+        yield written.problem(("cluster", "local_registry"), text)
 
 
-def _is_within(address: str, network: network_plugins.Network) -> bool:
-    try:
-        return network_plugins.address(address) in network
-    except ValueError:
-        return True  # its type reports that
-
-
-def _docker(reading: WrittenRequest, place: Location) -> Iterator[str]:
-    if _given(reading, *place, "password"):
-        yield (
-            f"{reading.dotted(*place, 'password')}: kubespray logs Docker in to no "
-            "registry; use containerd or crio"
-        )
-    if (
-        _given(reading, *place, "mirrors")
-        and reading.get(*place, "prefix") != "docker.io"
-    ):
-        yield (
-            f"{reading.dotted(*place, 'mirrors')}: Docker has mirrors of docker.io "
-            "only; use containerd or crio"
-        )
-
-
-def _openstack(reading: WrittenRequest) -> Iterator[str]:
-    place = (_CLUSTER, "openstack")
-    if not isinstance(reading.get(*place), Mapping):
-        cinder = (_CLUSTER, "storage", "cinder")
-        if reading.get(*cinder) is True:
-            name = reading.dotted(*cinder)
-            yield f"{name}: needs cluster.openstack, with the login at OpenStack"
+def _node_registry_address(
+    request: ClusterRequest, written: WrittenRequest
+) -> Iterator[Problem]:
+    if not (registry := request.cluster.node_registry):
         return
-    name = reading.dotted(*place)
-    credential = [part for part in CREDENTIAL if _given(reading, *place, part)]
-    user = [part for part in ("username", "password") if _given(reading, *place, part)]
-    if credential and user:
-        yield f"{name}: has both an application credential and a user; give one of them"
+    services = service_network(request)
+    if services.num_addresses < cluster_options.SMALLEST_NETWORK:
+        text = "the network of Services is too small for its address"
+        yield written.problem(_NODE_REGISTRY, text)
+    elif registry.address and registry.address not in services:
+        text = f"must be in {services}, of Services"
+        yield written.problem((*_NODE_REGISTRY, "address"), text)
+
+
+def _node_registry_storage(
+    request: ClusterRequest, written: WrittenRequest
+) -> Iterator[Problem]:
+    registry = request.cluster.node_registry
+    option = _STORAGE_CLASSES.get((registry and registry.storage_class) or "")
+    if registry and option and not at(request, ("cluster", "storage", option)):
+        text = (
+            f"{registry.storage_class} comes with cluster.storage.{option}, which is "
+            "not requested"
+        )
+        yield written.problem((*_NODE_REGISTRY, "storage_class"), text)
+
+
+def _openstack_login(
+    request: ClusterRequest, written: WrittenRequest
+) -> Iterator[Problem]:
+    if not (openstack := request.cluster.openstack):
+        return
+    credential = [part for part in CREDENTIAL if getattr(openstack, part)]
+    if credential and (openstack.username or openstack.password):
+        text = "has both an application credential and a user; give one of them"
+        yield written.problem(_OPENSTACK, text)
     elif credential:
         for part in CREDENTIAL:
             if part not in credential:
-                yield f"{name}: {part} is missing; kubespray wants id, name and secret"
+                text = f"{part} is missing; kubespray wants id, name and secret"
+                yield written.problem(_OPENSTACK, text)
     else:
         for choice in _USER:
-            if not any(_given(reading, *place, part) for part in choice):
-                yield (
-                    f"{name}: {' or '.join(choice)} is missing, and there is no "
-                    "application credential"
+            if not any(getattr(openstack, part) for part in choice):
+                text = (
+                    f"{' or '.join(choice)} is missing, and there is no application "
+                    "credential"
                 )
-    for part in ("load_balancer_subnet_id", "load_balancer_floating_network_id"):
-        if (
-            _given(reading, *place, part)
-            and reading.get(*place, "cloud_controller") is not True
-        ):
-            yield f"{reading.dotted(*place, part)}: needs cloud_controller: true"
+                yield written.problem(_OPENSTACK, text)
 
 
-def _webhook(reading: WrittenRequest) -> Iterator[str]:
-    place = (_CLUSTER, "authentication", "webhook")
-    if (
-        _given(reading, *place, "ca_certificate")
-        and reading.get(*place, "skip_tls_verify") is True
-    ):
-        yield (
-            f"{reading.dotted(*place, 'skip_tls_verify')}: leaves ca_certificate "
-            "without effect; give one of them"
-        )
-
-
-def _set_twice(reading: WrittenRequest) -> Iterator[str]:
-    """Variables in ``kubespray_vars`` beside the attribute that stands for them."""
-    variables = reading.get("kubespray_vars")
-    if not isinstance(variables, Mapping):
+def _openstack(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+    if not (openstack := request.cluster.openstack):
+        if request.cluster.storage.cinder:
+            text = "needs cluster.openstack, with the login at OpenStack"
+            yield written.problem(("cluster", "storage", "cinder"), text)
         return
+    for part in ("load_balancer_subnet_id", "load_balancer_floating_network_id"):
+        if getattr(openstack, part) and not openstack.cloud_controller:
+            text = "needs cloud_controller: true"
+            yield written.problem((*_OPENSTACK, part), text)
+
+
+def _webhook(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+    webhook = request.cluster.authentication.webhook
+    if webhook and webhook.ca_certificate and webhook.skip_tls_verify:
+        text = "leaves ca_certificate without effect; give one of them"
+        yield written.problem((*_WEBHOOK, "skip_tls_verify"), text)
+
+
+def _set_twice(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+    """Variables in ``kubespray_vars`` beside the attribute that stands for them."""
+    variables = request.kubespray_vars
     for location, names in structure.variable_names(ClusterRequest).items():
-        if not _given(reading, *location) or reading.get(*location) is False:
+        if written.given(*location) in (None, [], False):
             continue
         for name in filter(variables.__contains__, names):
-            yield (
-                f"{reading.dotted('kubespray_vars', name)}: cannot be set beside "
-                f"{reading.dotted(*location)}, which stands for it"
+            text = (
+                f"cannot be set beside {written.dotted(*location)}, which stands for it"
             )
+            yield written.problem((_VARIABLES, name), text)
 
 
-def _given(reading: WrittenRequest, *location: str) -> bool:
-    return reading.given(*location) not in (None, [])
-
-
-def _items(reading: WrittenRequest, *location: str) -> Iterator[Location]:
-    value = reading.get(*location)
-    if isinstance(value, list):
-        for number, item in enumerate(value):
-            if isinstance(item, Mapping):
-                yield (*location, str(number))
-
-
-#: Each yields sentences about options.
-OPTION_PROBLEMS = (
-    _labels,
-    _network_options,
-    _registries,
-    _openstack,
-    _webhook,
-    _set_twice,
+PROBLEMS = (
+    *(_logins, _families, _overlaps, _shared_directories, _refused_variables),
+    *(_labels, _role_labels, _plugins, _encapsulation, _mtu),
+    *(_registries, _registries_twice),
+    *(_node_registry, _node_registry_address, _node_registry_storage),
+    *(_openstack, _openstack_login, _webhook, _set_twice),
 )

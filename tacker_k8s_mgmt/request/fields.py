@@ -267,7 +267,7 @@ AbsolutePath = Annotated[str, AfterValidator(absolute_path)]
 OptionalAbsolutePath = Optional[AbsolutePath]
 OwnedDirectory = Annotated[str, AfterValidator(_owned_directory)]
 PackagePath = Annotated[str, AfterValidator(_package_path)]
-# ``reader.parse`` warns about dropped host bits.
+# :mod:`.cross_checks` warns about dropped host bits.
 Network = Annotated[network_plugins.Network, BeforeValidator(network_plugins.network)]
 OptionalNetwork = Optional[Network]
 OptionalProxyUrl = Annotated[

@@ -265,7 +265,7 @@ class LoadBalancer(Structure):
 
 
 class ClusterRequest(Structure):
-    """The parameters of a cluster, made by :func:`.reader.parse`."""
+    """The parameters of a cluster, made by :class:`.reader.RequestReader`."""
 
     ignored: ClassVar[Mapping[str, str]] = {
         "script_path": "kubespray takes the place of the installation script",

@@ -15,7 +15,7 @@ from typing import Any
 from tacker_k8s_mgmt import config
 from tacker_k8s_mgmt.request.accounts import ALL_CONNECTIONS
 from tacker_k8s_mgmt.request.fields import blank_is_absent
-from tacker_k8s_mgmt.request.structure import WrittenRequest
+from tacker_k8s_mgmt.request.structure import Problem, WrittenRequest
 
 ATTRIBUTE = "ansible"
 #: Marks the attribute that a request may leave out where the operator has a server.
@@ -59,8 +59,8 @@ _UNKNOWN = OperatorServer(
         "transferring_inventory_path": "/(unknown)/(VNF instance)",
     },
     config.ANSIBLE_VARIABLES,
-    "ansible: is left to Tacker's operator; the conductor's tacker.conf has to name "
-    "the server, in [k8s_mgmt] ansible_host",
+    "is left to Tacker's operator; the conductor's tacker.conf has to name the server, "
+    "in [k8s_mgmt] ansible_host",
 )
 
 #: Returns the server; None if the operator has none.
@@ -97,65 +97,61 @@ def placed(reading: WrittenRequest, find: Find) -> tuple[WrittenRequest, bool]:
         # A tenant's host could answer in the place of the operator's.
         others = [name for name in ALL_CONNECTIONS if name != ATTRIBUTE]
         values[_USED_FOR[0]] = {**bastion, _USED_FOR[1]: others}
-    changed = replace(
-        reading,
-        values=values,
-        problems=[*reading.problems, *_problems(reading, server)],
-        warnings=[*reading.warnings, *filter(None, [server.warning])],
-    )
-    return changed, True
+    warnings = [*reading.warnings]
+    if server.warning:
+        warnings.append(reading.problem((ATTRIBUTE,), server.warning))
+    problems = [*reading.problems, *_problems(reading, server)]
+    placed = replace(reading, values=values, problems=problems, warnings=warnings)
+    return placed, True
 
 
 def refused_change(
     stored: WrittenRequest, change: WrittenRequest, find: Find
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     """A problem if a later request takes a cluster away from the operator's server.
 
     :param stored: the request of the instantiation.
     :param change: the later one.
     """
     if is_left_out(stored) and not is_left_out(change) and find() is not None:
-        yield (
-            f"{change.dotted(ATTRIBUTE)}: cannot be changed after instantiation; the "
-            "cluster's inventory lies on the Ansible server of Tacker's operator"
+        text = (
+            "cannot be changed after instantiation; the cluster's inventory lies on "
+            "the Ansible server of Tacker's operator"
         )
+        yield change.problem((ATTRIBUTE,), text)
 
 
-def _problems(reading: WrittenRequest, server: OperatorServer) -> Iterator[str]:
+def _problems(reading: WrittenRequest, server: OperatorServer) -> Iterator[Problem]:
     for name, value in (reading.given(ATTRIBUTE) or {}).items():
         if blank_is_absent(value) is not None:
-            yield (
-                f"{reading.dotted(ATTRIBUTE, name)}: is the operator's, whose Ansible "
-                "server is used without ansible.ip_address; leave out all of "
-                f"{ATTRIBUTE}, or give all of a server of your own"
+            text = (
+                "is the operator's, whose Ansible server is used without "
+                f"ansible.ip_address; leave out all of {ATTRIBUTE}, or give all of a "
+                "server of your own"
             )
+            yield reading.problem((ATTRIBUTE, name), text)
     used_for = reading.given(*_USED_FOR)
     if isinstance(used_for, list) and ATTRIBUTE in used_for:
-        yield (
-            f"{reading.dotted(*_USED_FOR)}: must not have {ATTRIBUTE} {_WHERE}: that "
-            "server is reached without a bastion"
-        )
+        text = f"must not have {ATTRIBUTE} {_WHERE}: that server is reached without a "
+        yield reading.problem(_USED_FOR, f"{text}bastion")
     path = reading.given(*_CA_FILE)
     if isinstance(path, str) and not _is_public(path):
-        yield (
-            f"{reading.dotted(*_CA_FILE)}: must be below one of "
-            f"{', '.join(CA_DIRECTORIES)} {_WHERE}"
-        )
+        text = f"must be below one of {', '.join(CA_DIRECTORIES)} {_WHERE}"
+        yield reading.problem(_CA_FILE, text)
     variables = reading.get(_VARIABLES)
     for name, value in variables.items() if isinstance(variables, Mapping) else ():
         here = (_VARIABLES, str(name))
         if name not in server.variables:
             allowed = ", ".join(sorted(server.variables)) or "none"
-            yield (
-                f"{reading.dotted(*here)}: cannot be set {_WHERE}, who allows: "
-                f"{allowed}"
-            )
+            text = f"cannot be set {_WHERE}, who allows: {allowed}"
+            yield reading.problem(here, text)
         elif not _is_plain(value):
-            yield (
-                f"{reading.dotted(*here)}: {_WHERE}, its texts may have only letters, "
-                "digits and _ . : / , @ = + -, so that none is a template or an "
-                "expression for Ansible"
+            text = (
+                f"{_WHERE}, its texts may have only letters, digits and "
+                "_ . : / , @ = + -, so that none is a template or an expression for "
+                "Ansible"
             )
+            yield reading.problem(here, text)
 
 
 def _is_public(path: str) -> bool:

@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from tacker_k8s_mgmt.request import fields, profile_document, secrets, structure
 from tacker_k8s_mgmt.request.installation import ClusterRequest
 from tacker_k8s_mgmt.request.profile_document import (
@@ -27,7 +25,12 @@ from tacker_k8s_mgmt.request.profile_document import (
     from_kept,
 )
 from tacker_k8s_mgmt.request.secrets import Place
-from tacker_k8s_mgmt.request.structure import Location, Structure, WrittenRequest
+from tacker_k8s_mgmt.request.structure import (
+    Location,
+    Problem,
+    Structure,
+    WrittenRequest,
+)
 
 _ROLE_KEYS = ("master_node", "worker_node")
 
@@ -300,8 +303,7 @@ def expanded(reading: WrittenRequest, find: Source) -> WrittenRequest:
         profile = find(name)
         own = _read(profile)
     except InvalidProfile as error:
-        shown = reading.dotted("profile")
-        problems = [f"{shown}: {problem}" for problem in error.problems]
+        problems = [reading.problem(("profile",), text) for text in error.problems]
         return replace(reading, problems=[*reading.problems, *problems])
     merge = Merge(reading)
     values, applied = merge.structure(ClusterRequest, reading.values, own.values, ())
@@ -310,15 +312,15 @@ def expanded(reading: WrittenRequest, find: Source) -> WrittenRequest:
     return replace(reading, values=values, expansion=expansion)
 
 
-def needed(reading: WrittenRequest) -> Iterator[tuple[str, str]]:
-    """What the profile needs and the request lacks: name of the attribute, sentence."""
+def needed(reading: WrittenRequest) -> Iterator[Problem]:
+    """What the profile needs and the request lacks."""
     if not reading.expansion:
         return
     profile = reading.expansion.profile
     for dotted, reason in profile.needs.items():
         place = tuple(dotted.split("."))
         if reading.given(*place) is None and not reading.is_null(place):
-            yield reading.dotted(*place), f"is missing: {reason.rstrip()}"
+            yield reading.problem(place, f"is missing: {reason.rstrip()}")
 
 
 def _read(profile: Profile) -> WrittenRequest:
@@ -333,52 +335,48 @@ def _read(profile: Profile) -> WrittenRequest:
         reading.problems += _literal_secrets(reading)
     problems = [*reading.problems, *_mistakes(reading)]
     if problems:
-        raise InvalidProfile(list(dict.fromkeys(problems)))
+        raise InvalidProfile(list(dict.fromkeys(map(str, problems))))
     return reading
 
 
-def _of_one_cluster(reading: WrittenRequest) -> Iterator[str]:
-    for name in list(reading.values):
+def _of_one_cluster(reading: WrittenRequest) -> Iterator[Problem]:
+    text = "is of one cluster; give it in the request"
+    for name, value in reading.values.items():
         allowed = ATTRIBUTES.get(name, ())
-        value = reading.values[name]
         if name not in ATTRIBUTES:
-            yield f"{reading.dotted(name)}: is of one cluster; give it in the request"
+            yield reading.problem((name,), text)
         elif allowed is not None and isinstance(value, Mapping):
             for inner in value.keys() - set(allowed):
-                shown = reading.dotted(name, inner)
-                yield f"{shown}: is of one cluster; give it in the request"
+                yield reading.problem((name, inner), text)
 
 
-def _literal_secrets(reading: WrittenRequest) -> list[str]:
-    found: list[str] = []
+def _literal_secrets(reading: WrittenRequest) -> list[Problem]:
+    found: list[Problem] = []
 
     def look(place: Place, value: Any) -> Any:
         is_reference = isinstance(value, secrets.Reference)
         blank = fields.blank_is_absent(value) is None
         is_open = isinstance(value, str) and place.form.is_open(value)
         if not (is_reference or blank or is_open):
-            name = reading.dotted(*place.location)
-            found.append(f"{name}: is a secret; give it in the request, or a reference")
+            text = "is a secret; give it in the request, or a reference"
+            found.append(reading.problem(place.location, text))
         return value
 
     secrets.changed(ClusterRequest, reading.values, look)
     return found
 
 
-def _mistakes(reading: WrittenRequest) -> Iterator[str]:
+def _mistakes(reading: WrittenRequest) -> Iterator[Problem]:
     """What is wrong with a profile's values by themselves."""
     values = secrets.resolve(ClusterRequest, reading, None).values
     allowed = {name: value for name, value in values.items() if name in ATTRIBUTES}
     for role, rest in _ROLES.items():
         if isinstance(inner := allowed.get(role), Mapping):
             allowed[role] = {**rest, **inner}
-    try:
-        ClusterRequest.model_validate({**_REST, **allowed})
-    except ValidationError as error:
-        for detail in error.errors(include_url=False, include_input=False):
-            # The request may have the rest of a structure.
-            if detail["type"] != "missing":
-                yield reading.sentence(detail, {})
+    _, mistakes = structure.build(ClusterRequest, {**_REST, **allowed})
+    # The request may have the rest of a structure.
+    others = (mistake for mistake in mistakes if mistake["type"] != "missing")
+    return (reading.mistake(mistake, {}) for mistake in others)
 
 
 def _problems_of_needs(needs: Mapping[str, Any]) -> Iterator[str]:

@@ -10,11 +10,8 @@ Tacker's keys for the user data of a VNF package are in ``additionalParams``, to
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
 
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model import untrusted
@@ -31,199 +28,225 @@ from tacker_k8s_mgmt.request import (
 from tacker_k8s_mgmt.request.installation import API_PORT, ClusterRequest
 from tacker_k8s_mgmt.request.profile_document import Source
 from tacker_k8s_mgmt.request.secrets import Resolver
-from tacker_k8s_mgmt.request.structure import WrittenRequest
+from tacker_k8s_mgmt.request.structure import Problem, WrittenRequest, readable
 from tacker_k8s_mgmt.text import without_login
 
+__all__ = ["API_PORT", "ClusterRequest", "RequestReader", "without_secrets"]
+
+ATTRIBUTE = "k8s_cluster_installation_param"
 #: The entries of the metadata for attributes of the parameters.
 TENANTS = "k8s_tenants"
 APPLICATIONS = "k8s_applications"
-_ATTRIBUTES = {TENANTS: "tenants", APPLICATIONS: "applications"}
+_LISTS = {TENANTS: "tenants", APPLICATIONS: "applications"}
+_SPELLINGS = (ATTRIBUTE, structure.camel(ATTRIBUTE))
+_BECAUSE = {
+    "ansible": "it names the Ansible server, without which nothing can be installed, "
+    "and Tacker's operator has none for all requests ([k8s_mgmt] ansible_host)",
+}
+_CHECKS = (*cross_checks.PROBLEMS, tenants.problems, applications.problems)
+_WARNINGS = (cross_checks.warnings, tenants.warnings)
+
+
+@dataclass(frozen=True)
+class RequestReader:
+    """Reads the parameters of an operation.
+
+    :param resolver: returns the secrets behind references; without it references are
+        only checked, and placeholders are used.
+    :param needed: structures whose secrets are needed (``ansible``...); None for all.
+        Those of others may be missing.
+    :param find_profile: finds the request's profile, or what was kept of it; without
+        it, the driver's own.
+    :param find_server: finds the Ansible server of a request that has none, as it is at
+        the time of the operation.
+    :param metadata: of the VNF instance, whose lists replace those of the parameters.
+        Their problems are no error, but in the result, which then has the lists of the
+        request.
+    """
+
+    resolver: Resolver | None = None
+    needed: Collection[str] | None = None
+    find_profile: Source = profiles.built_in
+    find_server: operator_server.Find = operator_server.none
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def read(self, params: Mapping[str, Any] | None) -> ClusterRequest | None:
+        """The parameters of an instantiation.
+
+        :param params: ``additionalParams``, as sent by the user or as shown by Tacker's
+            GET view.
+        :returns: None if the request has no parameters of this driver.
+        :raises ParamError: with every problem at once.
+        """
+        raw = _attribute(params)
+        return None if raw is None else self._checked(self._expanded(_written(raw)))
+
+    def update(
+        self,
+        stored: Mapping[str, Any] | None,
+        change: Mapping[str, Any] | None,
+        *,
+        upgrade: bool = False,
+    ) -> ClusterRequest | None:
+        """The parameters of an operation after the instantiation.
+
+        Neither mapping is changed, and Tacker does not store the result: it is valid
+        for this operation. :mod:`.changes` has what may be changed. A secret that was
+        not kept (:func:`without_secrets`) has to be repeated or replaced.
+
+        :param stored: ``additionalParams`` of the instantiation.
+        :param change: ``additionalParams`` of the later request.
+        :param upgrade: whether the Kubernetes version may change, too.
+        :returns: None if the VNF was instantiated without this driver.
+        :raises ParamError: with every problem at once.
+        """
+        raw = _attribute(change)
+        if raw is None:
+            return self.read(stored)
+        before, later = _written(_instantiated_with(stored)), _written(raw)
+        before = secrets.restore_repeated(ClusterRequest, before, later)
+        before = self._expanded(before)
+        written = changes.merge(before, later, upgrade=upgrade)
+        changed = changes.changed_logins(before, written)
+        refused = operator_server.refused_change(before, later, self.find_server)
+        written.problems += refused
+        request = self._checked(written)
+        return request.model_copy(update={"changed_logins": changed})
+
+    def with_former_secrets(
+        self, stored: Mapping[str, Any], requests: Iterable[Mapping[str, Any]]
+    ) -> ClusterRequest:
+        """The stored parameters with the secrets of former requests.
+
+        :param stored: ``additionalParams`` from :func:`without_secrets`.
+        :param requests: ``additionalParams`` of the former requests, the latest first.
+        :raises ParamError: with every problem at once.
+        """
+        written = _written(_instantiated_with(stored))
+        for request in requests:
+            if (raw := _attribute(request)) is not None:
+                later = _written(raw)
+                written = secrets.restore_repeated(ClusterRequest, written, later)
+        return self._checked(self._expanded(written))
+
+    def _expanded(self, written: WrittenRequest) -> WrittenRequest:
+        return profiles.expanded(written, self.find_profile)
+
+    def _checked(self, written: WrittenRequest) -> ClusterRequest:
+        replaced = with_metadata_lists(written, self.metadata)
+        try:
+            return self._built(replaced)
+        except ParamError as error:
+            if replaced is written:
+                raise
+            try:
+                request = self._built(written)
+            except ParamError:
+                raise error from None
+            return request.model_copy(update={"metadata_problems": error.problems})
+
+    def _built(self, written: WrittenRequest) -> ClusterRequest:
+        opened = secrets.resolve(ClusterRequest, written, self.resolver, self.needed)
+        placed, is_operators = operator_server.placed(
+            replace(written, values=opened.values), self.find_server
+        )
+        request, mistakes = structure.build(ClusterRequest, placed.values)
+        needs = list(profiles.needed(placed))
+        explained = {need.location for need in needs}
+        found = [placed.mistake(mistake, _BECAUSE) for mistake in mistakes]
+        literal = secrets.literal(ClusterRequest, written, applications.ATTRIBUTE)
+        problems = [
+            *(*placed.problems, *opened.problems, *literal),
+            *(problem for problem in found if problem.location not in explained),
+            *needs,
+            *(one for check in _CHECKS for one in readable(check(request, placed))),
+        ]
+        if problems := _without_blanks(written, problems):
+            # Names of attributes and variables are repeated, also where they are none.
+            texts = [without_login(str(problem)) for problem in problems]
+            retryable = all(problem.retryable for problem in problems)
+            raise ParamError(texts, retryable=retryable)
+        warnings = (one for find in _WARNINGS for one in find(request, placed))
+        return request.model_copy(
+            update={
+                "warnings": tuple(map(str, (*placed.warnings, *warnings))),
+                "operators_server": is_operators,
+                "references": tuple(opened.uses),
+                "resolved": tuple(opened.secrets),
+                "expansion": placed.expansion,
+            }
+        )
+
+
+def _without_blanks(
+    written: WrittenRequest, problems: Iterable[Problem]
+) -> list[Problem]:
+    """The problems, with one for each attribute that is still blank."""
+    blank = dict(structure.places(written.values))
+    others = [problem for problem in problems if problem.location not in blank]
+    return [*(written.problem(*place) for place in blank.items()), *others]
 
 
 def with_metadata_lists(
-    reading: WrittenRequest, metadata: Mapping[str, Any]
+    written: WrittenRequest, metadata: Mapping[str, Any]
 ) -> WrittenRequest:
     """The parameters with the lists of the metadata in place of their own.
 
-    :param reading: the parameters; is not changed.
+    :param written: the parameters; is not changed.
     :param metadata: an entry that is null, or missing, replaces nothing.
     """
-    for entry, attribute in _ATTRIBUTES.items():
+    for entry, attribute in _LISTS.items():
         if metadata.get(entry) is not None:
-            reading = _replaced(reading, entry, attribute, metadata[entry])
-    return reading
-
-
-def problems(metadata: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the lists by themselves, without the other parameters."""
-    reading = with_metadata_lists(WrittenRequest({}), metadata)
-    applications = _ATTRIBUTES[APPLICATIONS]
-    literal = secrets.literal(ClusterRequest, reading, applications)
-    found = [*reading.problems, *literal]
-    opened = secrets.resolve(ClusterRequest, reading, None, None)
-    for attribute, value in opened.values.items():
-        field = ClusterRequest.model_fields[attribute]
-        try:
-            TypeAdapter(field.annotation).validate_python(value)
-        except ValidationError as error:
-            # Neither the values nor the chained exception leave this block.
-            for detail in error.errors(include_url=False, include_input=False):
-                detail["loc"] = (attribute, *detail["loc"])
-                found.append(reading.sentence(detail, {}))
-    return found
+            written = _replaced(written, entry, attribute, metadata[entry])
+    return written
 
 
 def _replaced(
-    reading: WrittenRequest, entry: str, attribute: str, value: Any
+    written: WrittenRequest, entry: str, attribute: str, value: Any
 ) -> WrittenRequest:
     problems = []
     if isinstance(value, str):
         try:
             value = untrusted.parse_json(value)
         except ValueError:
-            value, problems = [], [f"{entry}: is text, but not JSON"]
+            value = []
+            problems = [Problem((attribute,), entry, "is text, but not JSON")]
     new = structure.read(ClusterRequest, {attribute: value})
     secrets.read(ClusterRequest, new)
-    written = {n: text for n, text in reading.written.items() if n[0] != attribute}
+    new.written[(attribute,)] = entry
+    problems += [
+        new.problem(problem.location, problem.text) for problem in new.problems
+    ]
+    others = {n: text for n, text in written.written.items() if n[0] != attribute}
     return replace(
-        reading,
-        values={**reading.values, attribute: new.values.get(attribute)},
-        problems=[*reading.problems, *problems, *_named(entry, attribute, new)],
-        written={**written, **new.written, (attribute,): entry},
+        written,
+        values={**written.values, attribute: new.values.get(attribute)},
+        problems=[*written.problems, *problems],
+        written={**others, **new.written},
     )
 
 
-def _named(entry: str, attribute: str, reading: WrittenRequest) -> list[str]:
-    """The problems, which begin with the attribute's name, with the entry's instead."""
-    return [f"{entry}{text.removeprefix(attribute)}" for text in reading.problems]
-
-
-__all__ = ["API_PORT", "ClusterRequest", "merged", "parse", "without_secrets"]
-
-ATTRIBUTE = "k8s_cluster_installation_param"
-_SPELLINGS = (ATTRIBUTE, structure.camel(ATTRIBUTE))
-_NONE: Mapping[str, Any] = MappingProxyType({})
-_BECAUSE = {
-    "ansible": "it names the Ansible server, without which nothing can be installed, "
-    "and Tacker's operator has none for all requests ([k8s_mgmt] ansible_host)",
-}
-
-
-def parse(
-    additional_params: Mapping[str, Any] | None,
-    resolver: Resolver | None = None,
-    *,
-    needed: Collection[str] | None = None,
-    find_profile: Source = profiles.built_in,
-    find_server: operator_server.Find = operator_server.none,
-    metadata: Mapping[str, Any] = _NONE,
-) -> ClusterRequest | None:
-    """Read and check the parameters of an instantiate request.
-
-    :param additional_params: the request's ``additionalParams``, as sent by the user or
-        as shown by Tacker's GET view.
-    :param resolver: returns the secrets behind references; without it references are
-        only checked, and placeholders are used.
-    :param needed: structures whose secrets are needed (``ansible``...); None for all.
-        Those of others may be missing.
-    :param find_profile: finds the request's profile; without it, the driver's own.
-    :param find_server: finds the Ansible server of a request that has none.
-    :param metadata: of the VNF instance, whose lists replace
-        those of the parameters. Their problems are no error, but in the result, which
-        then has the lists of the request.
-    :returns: None if the request has no parameters of this driver.
-    :raises ParamError: with every problem at once.
-    """
-    raw = _attribute(additional_params)
-    if raw is None:
-        return None
-    reading = profiles.expanded(_read(raw), find_profile)
-    return _with_metadata(reading, resolver, needed, metadata, find_server)
-
-
-def merged(
-    stored: Mapping[str, Any] | None,
-    override: Mapping[str, Any] | None,
-    resolver: Resolver | None = None,
-    *,
-    needed: Collection[str] | None = None,
-    upgrade: bool = False,
-    find_profile: Source = profiles.built_in,
-    find_server: operator_server.Find = operator_server.none,
-    metadata: Mapping[str, Any] = _NONE,
-) -> ClusterRequest | None:
-    """The parameters of an operation after the instantiation.
-
-    Neither mapping is changed, and Tacker does not store the merged values: they are
-    valid for this operation. :mod:`.changes` has what may be changed. A secret
-    that was not kept (:func:`without_secrets`) has to be repeated or replaced.
-
-    :param stored: ``additionalParams`` of the instantiation.
-    :param override: ``additionalParams`` of the later request.
-    :param resolver: as in :func:`parse`, and so are *needed* and *metadata*.
-    :param upgrade: whether the Kubernetes version may change, too.
-    :param find_profile: finds what was kept of the profile; see :func:`parse`.
-    :param find_server: as in :func:`parse`. It is that of the time of the operation.
-    :returns: None if the VNF was instantiated without this driver.
-    :raises ParamError: with every problem at once.
-    """
-    change = _attribute(override)
-    if change is None:
-        return parse(
-            stored,
-            resolver,
-            needed=needed,
-            find_profile=find_profile,
-            find_server=find_server,
-            metadata=metadata,
-        )
-    raw = _instantiated_with(stored)
-    later = _read(change)
-    before = secrets.restore_repeated(ClusterRequest, _read(raw), later)
-    before = profiles.expanded(before, find_profile)
-    reading = changes.merge(before, later, upgrade=upgrade)
-    changed = changes.changed_logins(before, reading)
-    reading.problems += operator_server.refused_change(before, later, find_server)
-    params = _with_metadata(reading, resolver, needed, metadata, find_server)
-    return params.model_copy(update={"changed_logins": changed})
-
-
-def completed(
-    stored: Mapping[str, Any],
-    requests: Iterable[Mapping[str, Any]],
-    resolver: Resolver | None = None,
-    *,
-    find_profile: Source = profiles.built_in,
-    find_server: operator_server.Find = operator_server.none,
-    metadata: Mapping[str, Any] = _NONE,
-) -> ClusterRequest:
-    """The stored parameters with the secrets of former requests.
-
-    :param stored: ``additionalParams`` from :func:`without_secrets`.
-    :param requests: ``additionalParams`` of the former requests, the latest first.
-    :param resolver: as in :func:`parse`, and so is *metadata*.
-    :param find_profile: as in :func:`merged`, and so is *find_server*.
-    :raises ParamError: with every problem at once.
-    """
-    reading = _read(_instantiated_with(stored))
-    for request in requests:
-        if (raw := _attribute(request)) is not None:
-            later = _read(raw)
-            reading = secrets.restore_repeated(ClusterRequest, reading, later)
-    reading = profiles.expanded(reading, find_profile)
-    return _with_metadata(reading, resolver, None, metadata, find_server)
+def problems(metadata: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the lists by themselves, without the other parameters."""
+    written = with_metadata_lists(WrittenRequest({}), metadata)
+    literal = secrets.literal(ClusterRequest, written, applications.ATTRIBUTE)
+    opened = secrets.resolve(ClusterRequest, written, None)
+    _, mistakes = structure.build(ClusterRequest, opened.values)
+    own = (one for one in mistakes if one["loc"][0] in written.values)
+    found = [*written.problems, *literal, *(written.mistake(one, {}) for one in own)]
+    return list(map(str, found))
 
 
 def without_secrets(additional_params: Mapping[str, Any]) -> dict[str, Any]:
-    """The attribute without secrets, to be stored in Tacker; :func:`merged` reads it.
+    """The attribute without secrets, to be stored in Tacker.
 
-    :param additional_params: of a request that :func:`parse` accepts.
+    :param additional_params: of a request that :class:`RequestReader` accepts.
     :returns: ``{"k8s_cluster_installation_param": ...}``; empty without the attribute.
     """
     raw = _attribute(additional_params)
     if raw is None:
         return {}
-    return {ATTRIBUTE: secrets.without_secrets(ClusterRequest, _read(raw))}
+    return {ATTRIBUTE: secrets.without_secrets(ClusterRequest, _written(raw))}
 
 
 def not_kept(stored: Mapping[str, Any]) -> list[str]:
@@ -231,7 +254,7 @@ def not_kept(stored: Mapping[str, Any]) -> list[str]:
 
     :param stored: ``additionalParams`` from :func:`without_secrets`.
     """
-    return secrets.not_kept(ClusterRequest, _read(_instantiated_with(stored)))
+    return secrets.not_kept(ClusterRequest, _written(_instantiated_with(stored)))
 
 
 def names_parameters(text: str) -> bool:
@@ -254,98 +277,11 @@ def _instantiated_with(stored: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return raw
 
 
-def _read(raw: Mapping[str, Any]) -> WrittenRequest:
-    reading = structure.read(ClusterRequest, raw)
-    secrets.read(ClusterRequest, reading)
-    structure.restore_keys(reading, "kubespray_vars")
-    return reading
-
-
-def _with_metadata(
-    written: WrittenRequest,
-    resolver: Resolver | None,
-    needed: Collection[str] | None,
-    metadata: Mapping[str, Any],
-    find_server: operator_server.Find,
-) -> ClusterRequest:
-    replaced = with_metadata_lists(written, metadata)
-    try:
-        return _checked(replaced, resolver, needed, find_server)
-    except ParamError as error:
-        if replaced is written:
-            raise
-        try:
-            params = _checked(written, resolver, needed, find_server)
-        except ParamError:
-            raise error from None
-        return params.model_copy(update={"metadata_problems": error.problems})
-
-
-def _checked(
-    written: WrittenRequest,
-    resolver: Resolver | None,
-    needed: Collection[str] | None,
-    find_server: operator_server.Find,
-) -> ClusterRequest:
-    opened = secrets.resolve(ClusterRequest, written, resolver, needed)
-    reading, is_operators = operator_server.placed(
-        replace(written, values=opened.values), find_server
-    )
-    params, mistakes = _validated(reading)
-    needs = dict(profiles.needed(reading))
-    mistakes = [text for text in mistakes if text.partition(":")[0] not in needs]
-    mistakes += (f"{name}: {sentence}" for name, sentence in needs.items())
-    checks = (
-        *cross_checks.PROBLEMS,
-        *cross_checks.OPTION_PROBLEMS,
-        tenants.problems,
-        applications.problems,
-    )
-    conflicts = (problem for check in checks for problem in check(reading))
-    problems = _without_blanks(
-        written,
-        [
-            *reading.problems,
-            *opened.missing,
-            *secrets.literal(ClusterRequest, written, applications.ATTRIBUTE),
-            *mistakes,
-            *conflicts,
-        ],
-    )
-    if params is None or problems or opened.lost:
-        # Names of attributes and of variables are repeated, also where they are none.
-        texts = map(without_login, (*opened.lost, *problems))
-        raise ParamError(list(texts), elsewhere=not problems)
-    update: dict[str, Any] = {"operators_server": True} if is_operators else {}
-    if opened.uses:
-        update |= {"references": tuple(opened.uses), "resolved": tuple(opened.secrets)}
-    if reading.expansion:
-        update |= {"expansion": reading.expansion}
-    return params.model_copy(update=update) if update else params
-
-
-def _without_blanks(written: WrittenRequest, problems: Iterable[str]) -> list[str]:
-    """The problems, with one sentence for each attribute that is still blank."""
-    found = structure.places(written.values)
-    blank = {written.dotted(*place): text for place, text in found}
-    others = [text for text in problems if text.partition(":")[0] not in blank]
-    return [*(f"{name}: {text}" for name, text in blank.items()), *others]
-
-
-def _validated(reading: WrittenRequest) -> tuple[ClusterRequest | None, list[str]]:
-    warnings = (
-        *reading.warnings,
-        *cross_checks.warnings(reading),
-        *cross_checks.option_warnings(reading),
-        *tenants.warnings(reading),
-    )
-    try:
-        values = {**reading.values, "warnings": warnings}
-        return ClusterRequest.model_validate(values), []
-    except ValidationError as error:
-        # The details alone leave this block: the exception holds the user's secrets.
-        details = error.errors(include_url=False, include_input=False)
-    return None, [reading.sentence(detail, _BECAUSE) for detail in details]
+def _written(raw: Mapping[str, Any]) -> WrittenRequest:
+    written = structure.read(ClusterRequest, raw)
+    secrets.read(ClusterRequest, written)
+    structure.restore_keys(written, "kubespray_vars")
+    return written
 
 
 PATH = "lcm-operation-user-data"

@@ -31,6 +31,7 @@ from tacker_k8s_mgmt.request.fields import SECRET, SecretForm
 from tacker_k8s_mgmt.request.structure import (
     Attribute,
     Location,
+    Problem,
     Structure,
     WrittenRequest,
 )
@@ -292,15 +293,13 @@ class Opened:
     """A request with resolved references.
 
     :param values: those of the reading, with texts in place of all references.
-    :param missing: a sentence for each secret that was not kept.
-    :param lost: a sentence for each reference without a secret.
+    :param problems: secrets that were not kept, and references without a secret.
     :param uses: all references, in the model's order.
     :param secrets: the secrets of the references.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
     secrets: list[SecretStr] = field(default_factory=list)
 
@@ -319,8 +318,7 @@ def read(model: type[Structure], reading: WrittenRequest) -> None:
                 raise ValueError("is nested too deeply")
             return value
         except ValueError as error:
-            name = reading.dotted(*place.location)
-            reading.problems.append(f"{name}: {error}")
+            reading.problems.append(reading.problem(place.location, str(error)))
             return place.form.stand_in
 
     reading.values = changed(model, reading.values, parsed)
@@ -359,8 +357,8 @@ def not_kept(model: type[Structure], reading: WrittenRequest) -> list[str]:
 
 def literal(
     model: type[Structure], reading: WrittenRequest, attribute: str
-) -> list[str]:
-    """A sentence for each secret below an attribute that is no reference.
+) -> list[Problem]:
+    """A problem for each secret below an attribute that is no reference.
 
     For attributes that metadata may replace, which everybody sees who sees the VNF
     instance.
@@ -369,8 +367,8 @@ def literal(
 
     def noted(place: Place, value: Any) -> Any:
         if place.location[0] == attribute and not isinstance(value, Reference):
-            name = reading.dotted(*place.location)
-            problems.append(f"{name}: must be a reference, {_FORMS}")
+            text = f"must be a reference, {_FORMS}"
+            problems.append(reading.problem(place.location, text))
         return value
 
     changed(model, reading.values, noted)
@@ -411,7 +409,8 @@ def resolve(
         is_needed = needed is None or place.location[0] in needed
         if isinstance(value, NotKept):
             if is_needed:
-                opened.missing.append(f"{name}: {_missing(reading, place)}")
+                missing = reading.problem(place.location, _missing(reading, place))
+                opened.problems.append(missing)
             return place.form.stand_in
         if not isinstance(value, Reference):
             return value
@@ -423,7 +422,8 @@ def resolve(
         try:
             secret = resolver(value) if resolver and is_needed else None
         except Unresolved as reason:
-            opened.lost.append(f"{name}: {reason}")
+            lost = reading.problem(place.location, str(reason), retryable=True)
+            opened.problems.append(lost)
             return place.form.stand_in
         known = secret is not None
         opened.uses.append(Use(place.location, name, value, is_known=known))

@@ -18,13 +18,29 @@ name, in place of what else would be wrong with such a text.
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
-from typing import Any, ClassVar, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
-from pydantic import BaseModel, ConfigDict, SecretStr
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
@@ -32,6 +48,29 @@ from tacker_k8s_mgmt.request.fields import blank_is_absent
 from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
 
 Location = tuple[str, ...]
+
+
+class Problem(NamedTuple):
+    """What is wrong with an attribute, or worth a warning.
+
+    :param name: the attribute's dotted name as the user wrote it.
+    :param text: the rest of the sentence.
+    :param retryable: it is in what the request refers to, such as a secret's store, and
+        the same request may succeed later.
+    """
+
+    location: Location
+    name: str
+    text: str
+    retryable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.text}"
+
+
+class InvalidAttribute(Exception):
+    """An attribute that is not valid was read; its own problem is reported."""
+
 
 _SENTENCES = {
     "missing": "is missing",
@@ -61,6 +100,17 @@ class Structure(BaseModel):
     )
     ignored: ClassVar[Mapping[str, str]] = {}
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in type(self).model_fields:
+                raise InvalidAttribute(name)
+            return super().__getattr__(name)
+
+
+S = TypeVar("S", bound=Structure)
+T = TypeVar("T")
+
 
 @dataclass
 class WrittenRequest:
@@ -71,8 +121,8 @@ class WrittenRequest:
     """
 
     values: dict[str, Any]
-    problems: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
     written: dict[Location, str] = field(default_factory=dict)
     expansion: ResolvedProfile | None = None
 
@@ -107,22 +157,26 @@ class WrittenRequest:
         """The value at a location; None if there is none or it is blank."""
         return blank_is_absent(self.get(*location))
 
-    def sentence(self, error: ErrorDetails, because: Mapping[str, str]) -> str:
-        """A sentence for one of pydantic's errors, without the offending value.
+    def problem(
+        self, location: Location, text: str, *, retryable: bool = False
+    ) -> Problem:
+        """A problem of the attribute at a location."""
+        return Problem(location, self.dotted(*location), text, retryable)
+
+    def mistake(self, error: ErrorDetails, because: Mapping[str, str]) -> Problem:
+        """The problem that pydantic found, without the offending value.
 
         :param because: why an attribute is needed, by its name.
         """
-        name = self.dotted(*(str(part) for part in error["loc"]))
-        if error["type"] == "value_error":
-            reason = error["ctx"]["error"]
-            return f"{name}: {reason if _is_ours(reason) else 'is not valid'}"
-        if error["type"] == "literal_error":
-            return f"{name}: must be {error['ctx']['expected']}"
         text = _SENTENCES.get(error["type"], f"is not valid ({error['type']})")
-        reason = because.get(str(error["loc"][-1]))
-        if error["type"] == "missing" and reason:
-            text = f"{text}; {reason}"
-        return f"{name}: {text}"
+        if error["type"] == "value_error":
+            own = error["ctx"]["error"]
+            text = str(own) if _is_ours(own) else "is not valid"
+        elif error["type"] == "literal_error":
+            text = f"must be {error['ctx']['expected']}"
+        elif error["type"] == "missing" and (last := error["loc"][-1]) in because:
+            text = f"{text}; {because[str(last)]}"
+        return self.problem(tuple(map(str, error["loc"])), text)
 
 
 def _is_ours(error: Exception) -> bool:
@@ -166,10 +220,11 @@ def restore_keys(reading: WrittenRequest, name: str) -> None:
         restored[original] = value
         reading.written[(name, original)] = str(key)
         if _has_capitals(value):
-            reading.problems.append(
-                f"{reading.dotted(name, original)}: Tacker's output has changed the "
-                f"names inside; write them as kubespray has them, under {name}"
+            text = (
+                "Tacker's output has changed the names inside; write them as kubespray "
+                f"has them, under {name}"
             )
+            reading.problems.append(reading.problem((name, original), text))
     reading.values[name] = restored
 
 
@@ -232,17 +287,16 @@ def _read(
         name = spellings.get(key)
         here = (*place, name or "")
         if name is None:
-            hint = _nearest(str(key), spellings)
-            reading.problems.append(f"{_shown(reading, place, key)}: {hint}")
+            text = _nearest(str(key), spellings)
+            reading.problems.append(reading.problem((*place, _shown(key)), text))
         elif here in reading.written:
-            first = reading.dotted(*here)
-            again = _shown(reading, place, key)
-            reading.problems.append(f"{again}: is given twice, the first is {first}")
+            text = f"is given twice, the first is {reading.dotted(*here)}"
+            reading.problems.append(reading.problem((*place, _shown(key)), text))
         elif name in model.ignored:
             reading.written[here] = key
             if value:
-                why = f"is not used, {model.ignored[name]}"
-                reading.warnings.append(f"{reading.dotted(*here)}: {why}")
+                text = f"is not used, {model.ignored[name]}"
+                reading.warnings.append(reading.problem(here, text))
         else:
             reading.written[here] = key
             attribute = attributes(model)[name]
@@ -267,10 +321,9 @@ def _read_items(
     ]
 
 
-def _shown(reading: WrittenRequest, place: Location, key: Any) -> str:
+def _shown(key: Any) -> str:
     harmless = re.fullmatch(r"[\w.-]{1,64}", str(key))
-    name = str(key) if harmless else repr(key)[:64]
-    return f"{reading.dotted(*place)}.{name}" if place else name
+    return str(key) if harmless else repr(key)[:64]
 
 
 def _nearest(key: str, spellings: Mapping[str, str]) -> str:
@@ -286,6 +339,99 @@ def _structure_in(annotation: Any) -> type[Structure] | None:
     for candidate in (annotation, *args):
         if isinstance(candidate, type) and issubclass(candidate, Structure):
             return candidate
+    return None
+
+
+def build(model: type[S], values: Mapping[str, Any]) -> tuple[S, list[ErrorDetails]]:
+    """The structure that the values describe, and what is wrong with them.
+
+    Reading an attribute that is not valid raises :class:`InvalidAttribute`, so that
+    checks of the other attributes can do their work.
+    """
+    try:
+        return model.model_validate(values), []
+    except ValidationError as error:
+        # The details alone leave this block: the exception holds the user's secrets.
+        details = error.errors(include_url=False, include_input=False)
+    return _partial(model, values), details
+
+
+def _partial(model: type[S], values: Any) -> S:
+    """A structure with those attributes that are valid."""
+    valid: dict[str, Any] = {}
+    given: set[str] = set()
+    for name, attribute in (
+        attributes(model).items() if isinstance(values, Mapping) else ()
+    ):
+        if name in values:
+            with suppress(InvalidAttribute):
+                valid[attribute.field] = _valid(model, name, values[name])
+                given.add(attribute.field)
+        elif not attribute.info.is_required():
+            default = attribute.info.get_default(call_default_factory=True)
+            valid[attribute.field] = default
+    built = model.model_construct(given, **valid)
+    for field_name, info in model.model_fields.items():
+        if field_name not in valid and not info.exclude:
+            built.__dict__.pop(field_name, None)
+    return built
+
+
+def _valid(model: type[Structure], name: str, value: Any) -> Any:
+    """The value of an attribute, as far as it is valid.
+
+    :raises InvalidAttribute: nothing of it is.
+    """
+    attribute = attributes(model)[name]
+    with suppress(ValidationError):
+        return _adapter(model, name).validate_python(value)
+    if inner := attribute.structure:
+        if attribute.is_list and isinstance(value, list):
+            return tuple(_partial(inner, item) for item in value)
+        if not attribute.is_list and isinstance(value, Mapping):
+            return _partial(inner, value)
+    raise InvalidAttribute(name)
+
+
+@cache
+def _adapter(model: type[Structure], name: str) -> TypeAdapter[Any]:
+    info = attributes(model)[name].info
+    # The second one is there because Annotated needs one.
+    marked: Any = Annotated[(info.annotation, name, *info.metadata)]
+    return TypeAdapter(marked)
+
+
+def readable(found: Iterator[T]) -> Iterator[T]:
+    """What a check finds until it reads an attribute that is not valid."""
+    with suppress(InvalidAttribute):
+        yield from found
+
+
+def items(location: Location, values: Sequence[T]) -> Iterator[tuple[Location, T]]:
+    """The items of a list, each with its location."""
+    return (((*location, str(number)), item) for number, item in enumerate(values))
+
+
+def at(holder: Structure, location: Location) -> Any:
+    """The value at a location; None if a structure around it is not given.
+
+    :raises InvalidAttribute: it is not valid.
+    """
+    value: Any = holder
+    for name in location:
+        if isinstance(value, tuple):
+            value = value[int(name)]
+        elif isinstance(value, Structure):
+            value = getattr(value, attributes(type(value))[name].field)
+        else:
+            value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def valid(holder: Structure, *location: str) -> Any:
+    """The value at a location; None if there is none or it is not valid."""
+    with suppress(InvalidAttribute):
+        return at(holder, location)
     return None
 
 

@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The list ``tenants``: who shares the cluster, and what each one may use.
 
-The tenants are checked against each other, and against the cluster's options. These
-checks work on the request as it was read, as those of :mod:`.cross_checks` do.
+The tenants are checked against each other, and against the cluster's options, as
+:mod:`.cross_checks` does it.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
-from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.model.network_plugins import Plugin
 from tacker_k8s_mgmt.request import fields
-from tacker_k8s_mgmt.request.structure import Location, Structure, WrittenRequest
+from tacker_k8s_mgmt.request.structure import (
+    Location,
+    Problem,
+    Structure,
+    WrittenRequest,
+    items,
+    readable,
+    valid,
+)
+
+if TYPE_CHECKING:
+    from tacker_k8s_mgmt.request.installation import ClusterRequest
 
 #: RFC 1123's label, as names of namespaces are; the names that follow need room.
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
@@ -178,142 +187,121 @@ class Tenant(Structure):
     k8s-keystone-auth is the token webhook of cluster.authentication. Default: none."""
 
 
-_TENANTS = "tenants"
-_PLUGIN = ("cluster", "network", "plugin")
+_TENANTS = ("tenants",)
 _ADMISSION = ("kubespray_vars", "kube_apiserver_enable_admission_plugins")
 _NO_EXTERNAL_IPS = "DenyServiceExternalIPs"
 _OPEN = "isolated: false gives a tenant without isolation"
 
 
-def problems(reading: WrittenRequest) -> Iterator[str]:
-    """Sentences about what contradicts itself, or cannot be with this cluster."""
-    places = _places(reading)
-    names = [reading.get(*place, "name") for place in places]
-    for number, place in enumerate(places):
-        if names[number] is not None and names[number] in names[:number]:
-            yield f"{reading.dotted(*place, 'name')}: the tenant is given twice"
-    yield from _vim_names(reading, places)
-    for place in places:
-        yield from _isolation(reading, place)
-        yield from _exceptions(reading, place, names)
-        if reading.given(*place, "keystone_project") and not reading.get(
-            "cluster", "authentication", "webhook"
-        ):
-            yield (
-                f"{reading.dotted(*place, 'keystone_project')}: needs "
-                "k8s-keystone-auth as cluster.authentication.webhook"
-            )
+def problems(request: "ClusterRequest", written: WrittenRequest) -> Iterator[Problem]:
+    """What contradicts itself, or cannot be with this cluster."""
+    names = [valid(tenant, "name") for tenant in request.tenants]
+    for number, name in enumerate(names):
+        if name and name in names[:number]:
+            here = (*_TENANTS, str(number), "name")
+            yield written.problem(here, "the tenant is given twice")
+    yield from readable(_vim_names(request, written))
+    for place, tenant in items(_TENANTS, request.tenants):
+        yield from readable(_isolation(request, written, place, tenant))
+        yield from readable(_exceptions(written, place, tenant, names))
+        yield from readable(_project_of(request, written, place, tenant))
 
 
-def warnings(reading: WrittenRequest) -> Iterator[str]:
-    """Sentences about what is not as safe as it may look."""
-    plugin, chosen = _plugin(reading), reading.get(*_ADMISSION)
-    if chosen is not None and _NO_EXTERNAL_IPS not in str(chosen) and _places(reading):
-        yield (
-            f"{reading.dotted(*_ADMISSION)}: up to Kubernetes 1.29, only the plugin "
-            f"{_NO_EXTERNAL_IPS} keeps Services of tenants from taking over addresses "
-            "by externalIPs (CVE-2020-8554)"
+def _project_of(
+    request: "ClusterRequest", written: WrittenRequest, place: Location, tenant: Tenant
+) -> Iterator[Problem]:
+    if tenant.keystone_project and not request.cluster.authentication.webhook:
+        text = "needs k8s-keystone-auth as cluster.authentication.webhook"
+        yield written.problem((*place, "keystone_project"), text)
+
+
+def warnings(request: "ClusterRequest", written: WrittenRequest) -> Iterator[Problem]:
+    """What is not as safe as it may look."""
+    plugin = request.cluster.network.known_plugin
+    chosen = request.kubespray_vars.get(_ADMISSION[1])
+    if chosen is not None and _NO_EXTERNAL_IPS not in str(chosen) and request.tenants:
+        text = (
+            f"up to Kubernetes 1.29, only the plugin {_NO_EXTERNAL_IPS} keeps Services "
+            "of tenants from taking over addresses by externalIPs (CVE-2020-8554)"
         )
-    for place in _places(reading):
-        if _is_isolated(reading, place) and plugin and plugin.policies is None:
-            yield (
-                f"{reading.dotted(*place)}: whether NetworkPolicies are enforced, and "
-                f"so the tenant is isolated, depends on what the plugin {plugin.name} "
-                "stands for"
+        yield written.problem(_ADMISSION, text)
+    for place, tenant in items(_TENANTS, request.tenants):
+        if tenant.isolated and plugin.policies is None:
+            text = (
+                "whether NetworkPolicies are enforced, and so the tenant is isolated, "
+                f"depends on what the plugin {plugin.name} stands for"
             )
-        if reading.get(*place, "pod_security") == "privileged":
-            yield (
-                f"{reading.dotted(*place, 'pod_security')}: privileged pods can reach "
-                "everything on their node, also what is of other tenants"
+            yield written.problem(place, text)
+        if tenant.pod_security == "privileged":
+            text = (
+                "privileged pods can reach everything on their node, also what is of "
+                "other tenants"
             )
+            yield written.problem((*place, "pod_security"), text)
 
 
-def _places(reading: WrittenRequest) -> list[Location]:
-    tenants = reading.get(_TENANTS)
-    if not isinstance(tenants, list):
-        return []
-    return [
-        (_TENANTS, str(number))
-        for number, tenant in enumerate(tenants)
-        if isinstance(tenant, Mapping)
-    ]
-
-
-def _vim_names(reading: WrittenRequest, places: list[Location]) -> Iterator[str]:
+def _vim_names(request: "ClusterRequest", written: WrittenRequest) -> Iterator[Problem]:
     """VIMs of one name, and names that Tacker has no room for."""
-    cluster = reading.get("vim_name")
-    taken = {str(cluster)}
-    for place in places:
-        name, composed = reading.given(*place, "vim_name"), ""
-        own = reading.given(*place, "name")
-        if not name and isinstance(cluster, str) and cluster and isinstance(own, str):
-            name = composed = f"{cluster}_{own}"
-        if not isinstance(name, str):
-            continue
-        attribute = reading.dotted(*place, "vim_name")
-        if name in taken:
-            yield f"{attribute}: another VIM has this name" + (
-                f", {name}, which is the default" if composed else ""
+    cluster = request.vim_name
+    taken = {cluster}
+    for place, tenant in items(_TENANTS, request.tenants):
+        own, name = valid(tenant, "vim_name"), valid(tenant, "name")
+        default = f"{cluster}_{name}" if cluster and name and not own else ""
+        if (used := own or default) in taken:
+            text = "another VIM has this name"
+            text += f", {used}, which is the default" if default else ""
+            yield written.problem((*place, "vim_name"), text)
+        if len(default) > fields.LONGEST_NAME:
+            text = (
+                f"its default, vim_name with the tenant's name, has {len(default)} "
+                f"characters, and Tacker has room for {fields.LONGEST_NAME}; give one, "
+                "or a shorter vim_name"
             )
-        if len(composed) > fields.LONGEST_NAME:
-            yield (
-                f"{attribute}: its default, vim_name with the tenant's name, has "
-                f"{len(composed)} characters, and Tacker has room for "
-                f"{fields.LONGEST_NAME}; give one, or a shorter vim_name"
-            )
-        taken.add(name)
+            yield written.problem((*place, "vim_name"), text)
+        taken.update([used] if used else [])
 
 
-def _plugin(reading: WrittenRequest) -> Plugin | None:
-    chosen = reading.given(*_PLUGIN) or network_plugins.DEFAULT
-    return network_plugins.PLUGINS.get(chosen) if isinstance(chosen, str) else None
-
-
-def _is_isolated(reading: WrittenRequest, place: Location) -> bool:
-    return reading.get(*place, "isolated") is not False
-
-
-def _isolation(reading: WrittenRequest, place: Location) -> Iterator[str]:
-    plugin, name = _plugin(reading), reading.dotted(*place, "isolated")
-    if not _is_isolated(reading, place):
-        if reading.get(*place, "allowed"):
-            allowed = reading.dotted(*place, "allowed")
-            yield f"{allowed}: is for a tenant that is isolated"
-    elif plugin and plugin.policies is False:
-        yield (
-            f"{name}: the network plugin {plugin.name} enforces no NetworkPolicies, so "
-            f"its pods would not be isolated. Choose another plugin, such as calico; "
+def _isolation(
+    request: "ClusterRequest", written: WrittenRequest, place: Location, tenant: Tenant
+) -> Iterator[Problem]:
+    here = (*place, "isolated")
+    if not tenant.isolated:
+        if tenant.allowed:
+            text = "is for a tenant that is isolated"
+            yield written.problem((*place, "allowed"), text)
+        return
+    plugin = request.cluster.network.known_plugin
+    if plugin.policies is False:
+        text = (
+            f"the network plugin {plugin.name} enforces no NetworkPolicies, so its "
+            "pods would not be isolated. Choose another plugin, such as calico; "
             f"{_OPEN}"
         )
-    elif (
-        plugin
-        and plugin.policy_variable
-        and reading.get("kubespray_vars", plugin.policy_variable) is False
-    ):
-        yield (
-            f"{name}: kubespray_vars.{plugin.policy_variable} keeps {plugin.name} from "
+        yield written.problem(here, text)
+    elif request.kubespray_vars.get(plugin.policy_variable) is False:
+        text = (
+            f"kubespray_vars.{plugin.policy_variable} keeps {plugin.name} from "
             f"enforcing NetworkPolicies; {_OPEN}"
         )
+        yield written.problem(here, text)
 
 
 def _exceptions(
-    reading: WrittenRequest, place: Location, names: list[Any]
-) -> Iterator[str]:
-    allowed = reading.get(*place, "allowed")
-    for number, one in enumerate(allowed if isinstance(allowed, list) else ()):
-        here = (*place, "allowed", str(number))
-        others = one.get("tenants") if isinstance(one, Mapping) else None
-        for other in others if isinstance(others, list) else ():
-            if other not in names:
-                shown = reading.dotted(*here, "tenants")
-                # A name is repeated; anything else may be a misplaced secret.
-                is_name = isinstance(other, str) and NAME.fullmatch(other)
-                named = f" as {other}" if is_name else ""
-                yield f"{shown}: there is no such tenant{named}"
-        if isinstance(one, Mapping) and not any(
-            one.get(peers) for peers in ("tenants", "namespaces", "networks")
-        ):
-            yield (
-                f"{reading.dotted(*here)}: name tenants, namespaces or networks; the "
-                "network 0.0.0.0/0 stands for all"
-            )
+    written: WrittenRequest, place: Location, tenant: Tenant, names: list[Any]
+) -> Iterator[Problem]:
+    for here, allowed in items((*place, "allowed"), tenant.allowed):
+        yield from readable(_exception(written, here, allowed, names))
+
+
+def _exception(
+    written: WrittenRequest, here: Location, allowed: Allowed, names: list[Any]
+) -> Iterator[Problem]:
+    for other in allowed.tenants:
+        if other not in names:
+            text = f"there is no such tenant as {other}"
+            yield written.problem((*here, "tenants"), text)
+    if not (allowed.tenants or allowed.namespaces or allowed.networks):
+        text = (
+            "name tenants, namespaces or networks; the network 0.0.0.0/0 stands for all"
+        )
+        yield written.problem(here, text)

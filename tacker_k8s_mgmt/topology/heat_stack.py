@@ -114,28 +114,6 @@ def roles(machines: Sequence[Machine]) -> Iterator[str]:
             yield f"the VM {server_id} was found for {times} roles; name its ports once"
 
 
-def address_problem(server_id: str, address: str, params: ClusterRequest) -> str:
-    """Why a VM cannot have an address: pods or services have it; "" if it can."""
-    family = params.address_family
-    for attribute, network in (
-        (
-            "pod_cidr",
-            params.pod_cidr or network_plugins.network(network_plugins.PODS[family]),
-        ),
-        (
-            "cluster_cidr",
-            params.service_cidr
-            or network_plugins.network(network_plugins.SERVICES[family]),
-        ),
-    ):
-        if network_plugins.address(address) in network:
-            return (
-                f"master_node.{attribute}: the VM {server_id} has the address "
-                f"{address}, which is in {network}"
-            )
-    return ""
-
-
 PORT = "OS::Neutron::Port"
 FLOATING_IP = "OS::Neutron::FloatingIP"
 _SERVER = "OS::Nova::Server"
@@ -555,14 +533,37 @@ def _attached_to(
 class _Mismatch(Exception):
     """A VM does not match the parameters.
 
-    :param problem: with the attribute's name before it.
     :param of_names: it is what the template says of the VM, and not its condition.
     """
 
-    def __init__(self, problem: str, of_names: bool = False) -> None:
-        super().__init__(problem)
-        self.state = problem.partition(": ")[2]
+    def __init__(self, attribute: str, state: str, of_names: bool = False) -> None:
+        super().__init__(f"{attribute}: {state}")
+        self.state = state
         self.of_names = of_names
+
+
+def _misplaced(
+    server_id: str, address: str, params: ClusterRequest
+) -> _Mismatch | None:
+    """Why a VM cannot have an address: pods or services have it."""
+    family = params.address_family
+    for attribute, network in (
+        (
+            "pod_cidr",
+            params.pod_cidr or network_plugins.network(network_plugins.PODS[family]),
+        ),
+        (
+            "cluster_cidr",
+            params.service_cidr
+            or network_plugins.network(network_plugins.SERVICES[family]),
+        ),
+    ):
+        if network_plugins.address(address) in network:
+            text = (
+                f"the VM {server_id} has the address {address}, which is in {network}"
+            )
+            return _Mismatch(f"master_node.{attribute}", text)
+    return None
 
 
 def _machine(
@@ -577,12 +578,13 @@ def _machine(
     named = stack.get(selector.nic_cp)
     if named is None:
         text = f"there is no {selector.nic_cp} beside {selector.ssh_cp}"
-        raise _Mismatch(f"{nic_cp}: {text}", of_names=True)
+        raise _Mismatch(nic_cp, text, of_names=True)
     nic = tree.port(named)
     if nic is None:
         raise _Mismatch(
-            f"{attribute}: the floating IP {named.name} belongs to no port of the "
-            "stack; name the VM's port in nic_cp_name"
+            attribute,
+            f"the floating IP {named.name} belongs to no port of the stack; name the "
+            "VM's port in nic_cp_name",
         )
     server_id, family = _server_id(attribute, nic), selector.family
     if ssh.type == FLOATING_IP:
@@ -591,26 +593,22 @@ def _machine(
     else:
         if _server_id(ssh_cp, ssh) != server_id:
             text = f"{nic.name} belongs to another VM than {ssh.name}"
-            raise _Mismatch(f"{nic_cp}: {text}", of_names=True)
+            raise _Mismatch(nic_cp, text, of_names=True)
         at_port = _fixed_addresses(ssh_cp, ssh)
         logins = at_port.get(family) or next(iter(at_port.values()), [""])
     if not logins[0]:
-        raise _Mismatch(f"{ssh_cp}: {ssh.name} has no address")
+        raise _Mismatch(ssh_cp, f"{ssh.name} has no address")
     inner = _fixed_addresses(attribute, nic)
     if family not in inner:
         other = f", only {next(iter(inner))}" if inner else ""
         raise _Mismatch(
-            f"{attribute}: {nic.name} has no {family} address{other}; "
-            f"address_family is {family}"
+            attribute,
+            f"{nic.name} has no {family} address{other}; address_family is {family}",
         )
-    misplaced = [address_problem(server_id, a, params) for a in inner[family]]
-    if all(misplaced):
-        raise _Mismatch(misplaced[0])
-    addresses = [
-        address
-        for address, problem in zip(inner[family], misplaced, strict=True)
-        if not problem
-    ]
+    problems = {a: _misplaced(server_id, a, params) for a in inner[family]}
+    addresses = [address for address, problem in problems.items() if not problem]
+    if not addresses:
+        raise next(filter(None, problems.values()))
     return Machine(
         role=selector.role,
         server_id=server_id,
@@ -641,9 +639,9 @@ def _device(port: StackResource) -> str:
 def _server_id(attribute: str, port: StackResource) -> str:
     if port.type != PORT:
         text = f"{port.name} is an {port.type}, not a port or floating IP"
-        raise _Mismatch(f"{attribute}: {text}", of_names=True)
+        raise _Mismatch(attribute, text, of_names=True)
     if not (server_id := _device(port)):
-        raise _Mismatch(f"{attribute}: the port {port.name} is not attached to a VM")
+        raise _Mismatch(attribute, f"the port {port.name} is not attached to a VM")
     return server_id
 
 
@@ -653,8 +651,8 @@ def _address(
     try:
         return network_plugins.address(value)
     except ValueError:
-        text = f"{attribute}: Heat has an address of {point.name} that is not one"
-        raise _Mismatch(text) from None
+        text = f"Heat has an address of {point.name} that is not one"
+        raise _Mismatch(attribute, text) from None
 
 
 def _fixed_addresses(attribute: str, port: StackResource) -> dict[str, list[str]]:

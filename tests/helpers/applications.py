@@ -17,7 +17,7 @@ from tacker_k8s_mgmt.operations.step import Runner, Step
 from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.remote.timing import Clock
-from tacker_k8s_mgmt.request.reader import ClusterRequest, parse
+from tacker_k8s_mgmt.request.reader import ClusterRequest, RequestReader
 from tacker_k8s_mgmt.text import Redactor
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.site import FakeSite
@@ -229,7 +229,9 @@ def files(**changes: list[Any]) -> dict[str, bytes]:
 
 def wanted(*apps: Any, **more: Any) -> ClusterRequest:
     changes = {"applications": [*apps], "cluster": {"helm": True}, **more}
-    parsed = parse(additional_params(**changes), lambda _: "s3cret-of-the-shop")
+    parsed = RequestReader(lambda _: "s3cret-of-the-shop").read(
+        additional_params(**changes)
+    )
     assert parsed is not None
     return parsed
 

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from tacker_k8s_mgmt.request.reader import ClusterRequest, merged, parse
+from tacker_k8s_mgmt.request.reader import ClusterRequest, RequestReader
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 BALANCER = {
@@ -17,14 +17,16 @@ BALANCER = {
 
 def params(**changes: Any) -> ClusterRequest:
     """Parameters as the sample request has them."""
-    parsed = parse(additional_params(**changes))
+    parsed = RequestReader().read(additional_params(**changes))
     assert parsed is not None
     return parsed
 
 
 def changed_params(**changes: Any) -> ClusterRequest:
     """Parameters of a later request that changes some of the sample request's."""
-    later = merged(additional_params(), {"k8s_cluster_installation_param": changes})
+    later = RequestReader().update(
+        additional_params(), {"k8s_cluster_installation_param": changes}
+    )
     assert later is not None
     return later
 

@@ -89,7 +89,7 @@ def request(body: Any) -> dict[str, Any]:
 
 def parsed(changes: dict[str, Any] | None = None) -> ClusterRequest:
     """The simple parameters, with changes, as the model."""
-    made = reader.parse(request(changed(changes or {})))
+    made = reader.RequestReader().read(request(changed(changes or {})))
     assert made is not None
     return made
 
@@ -97,7 +97,7 @@ def parsed(changes: dict[str, Any] | None = None) -> ClusterRequest:
 def problems(body: Any) -> tuple[str, ...]:
     """The problems of a request, from its error."""
     with pytest.raises(ParamError) as caught:
-        reader.parse(request(body))
+        reader.RequestReader().read(request(body))
     return caught.value.problems
 
 

@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.upgrade import Upgrade, UpgradeStart
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
-from tacker_k8s_mgmt.request.reader import ClusterRequest, merged, parse
+from tacker_k8s_mgmt.request.reader import ClusterRequest, RequestReader
 from tests.helpers.fakes.cluster import FakeCluster
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.nodes import FakeNode, machine, takes
@@ -37,7 +37,7 @@ def wanted(
     """The parameters of a request that asks for a version."""
     change = {"cluster": {"kubernetes_version": version}, **changes}
     later = {"k8s_cluster_installation_param": change}
-    made = merged(stored(load_balancer), later, upgrade=True)
+    made = RequestReader().update(stored(load_balancer), later, upgrade=True)
     assert made is not None
     return made
 
@@ -256,7 +256,11 @@ class UpgradingSite(FakeSite):
         self.breaks_at = ""
         self.breaks_off = False
         self.batches: list[str] = []
-        run(Instantiate, self, parse(stored(options.get("load_balancer", True))))
+        run(
+            Instantiate,
+            self,
+            RequestReader().read(stored(options.get("load_balancer", True))),
+        )
         self.kubelets |= dict.fromkeys(self.members, OLD)
         self.servers |= {n: OLD for n in self.members if n.startswith("control")}
         self.start_again()

@@ -173,11 +173,9 @@ def _refuse_leftovers(hook: V1Hook) -> ClusterRequest | None:
         return None
     try:
         find_profile = hook.find_profile(SERVER_ONLY)
-        parameters.parse(
-            instance.stored(hook.instance),
-            find_profile=find_profile,
-            find_server=hook.find_server,
-        )
+        parameters.RequestReader(
+            find_profile=find_profile, find_server=hook.find_server
+        ).read(instance.stored(hook.instance))
     except errors.ParamError:
         return None
     return hook.merged(_DIRECTORY_STAYS, SERVER_ONLY)

@@ -15,7 +15,6 @@ from tacker_k8s_mgmt.hooks.v1.vim_registry import VimRegistry
 from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.remote import heat
 from tacker_k8s_mgmt.remote.site import Site
-from tacker_k8s_mgmt.request import reader as parameters
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.secrets import Resolver
 from tacker_k8s_mgmt.topology import connection_points, scaling_groups
@@ -54,15 +53,7 @@ class V1Hook(Hook["V1Site"]):
     def parsed(self, advice: str) -> ClusterRequest | None:
         """The parameters of an instantiation's request or, without one, as stored."""
         given = self._requested() or instance.stored(self.instance)
-        find_profile = self.find_profile()
-        parse = partial(
-            parameters.parse,
-            given,
-            self._secrets(),
-            find_profile=find_profile,
-            find_server=self.find_server,
-            metadata=self.metadata,
-        )
+        parse = partial(self.reader(self._secrets()).read, given)
         params = self._read(parse, advice)
         if params and self.name.startswith("instantiate_"):
             instance.keep(self.instance, params.expansion)
@@ -81,16 +72,9 @@ class V1Hook(Hook["V1Site"]):
         :param resolver: replaces the one that reads files and asks Barbican.
         :param retried: whether Tacker calls the hook again at a retry.
         """
-        parse = partial(
-            parameters.merged,
-            instance.stored(self.instance),
-            self._requested(),
-            resolver or self._secrets(),
-            needed=needed,
-            find_profile=self.find_profile(needed),
-            find_server=self.find_server,
-            metadata=self.metadata,
-        )
+        reader = self.reader(resolver or self._secrets(), needed)
+        stored = instance.stored(self.instance)
+        parse = partial(reader.update, stored, self._requested())
         return self._read(parse, advice, retried)
 
     def kept_profile(self) -> Any:

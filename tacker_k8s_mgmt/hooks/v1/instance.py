@@ -49,7 +49,7 @@ def stored(vnf_instance: Any) -> Any:
 def is_cluster(vnf_instance: Any) -> bool:
     """Whether the VNF instance was instantiated with our parameters, valid or not."""
     try:
-        return reader.parse(stored(vnf_instance)) is not None
+        return reader.RequestReader().read(stored(vnf_instance)) is not None
     except errors.ParamError:
         return True
 

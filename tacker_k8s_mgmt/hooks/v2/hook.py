@@ -109,17 +109,8 @@ class V2Hook(Hook["V2Site"]):
         :param needed: the structures whose secrets are needed, None for all.
         :raises ParamError: with every problem.
         """
-        given, secrets = self.call.additional_params, self._secrets()
-        find_profile = self.find_profile(needed)
-        parse = partial(
-            parameters.parse,
-            given,
-            secrets,
-            needed=needed,
-            find_profile=find_profile,
-            find_server=self.find_server,
-            metadata=self.metadata,
-        )
+        reader = self.reader(self._secrets(), needed)
+        parse = partial(reader.read, self.call.additional_params)
         params = self._read(parse, advice)
         if params and params.expansion:
             self.call.note_profile(params.expansion.kept())
@@ -134,17 +125,9 @@ class V2Hook(Hook["V2Site"]):
         :param upgrade: the Kubernetes version may change, too.
         :raises ParamError: with every problem.
         """
-        parse = partial(
-            parameters.merged,
-            self.call.stored,
-            self.call.additional_params,
-            self._secrets(),
-            needed=needed,
-            upgrade=upgrade,
-            find_profile=self.find_profile(needed),
-            find_server=self.find_server,
-            metadata=self.metadata,
-        )
+        update = self.reader(self._secrets(), needed).update
+        given = (self.call.stored, self.call.additional_params)
+        parse = partial(update, *given, upgrade=upgrade)
         params = self._read(parse, with_automatic(self.call, advice))
         if params is None:
             raise errors.TackerError(
@@ -161,17 +144,8 @@ class V2Hook(Hook["V2Site"]):
         :param requests: their ``additionalParams``, latest first.
         :raises ParamError: with every problem.
         """
-        stored, secrets = self.call.stored, self._secrets()
-        find_profile = self.find_profile()
-        parse = partial(
-            parameters.completed,
-            stored,
-            requests,
-            secrets,
-            find_profile=find_profile,
-            find_server=self.find_server,
-            metadata=self.metadata,
-        )
+        reader = self.reader(self._secrets())
+        parse = partial(reader.with_former_secrets, self.call.stored, requests)
         return self._read(parse, advice, retried=False)
 
     def kept_profile(self) -> Any:

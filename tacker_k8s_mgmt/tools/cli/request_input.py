@@ -358,20 +358,12 @@ def _parsed(
     find_server: operator_server.Find,
 ) -> ClusterRequest | None:
     if stored is None:
-        return reader.parse(
-            body.additional_params,
-            resolver,
-            find_profile=find_profile,
-            find_server=find_server,
-        )
-    return reader.merged(
-        stored.additional_params,
-        body.additional_params,
-        resolver,
-        upgrade=body.may_upgrade,
-        find_profile=find_profile,
-        find_server=find_server,
-    )
+        return reader.RequestReader(
+            resolver, find_profile=find_profile, find_server=find_server
+        ).read(body.additional_params)
+    return reader.RequestReader(
+        resolver, find_profile=find_profile, find_server=find_server
+    ).update(stored.additional_params, body.additional_params, upgrade=body.may_upgrade)
 
 
 def _nothing(body: Request) -> str:

@@ -131,10 +131,10 @@ def _profile_problems(files: Mapping[str, bytes]) -> Iterator[str]:
             yield f"{path}: is no profile, whose file is named like edge-5g{SUFFIX}"
             continue
         try:
+            profiles.parse(files[path], name, path)
             profiles.of_package(files)(name)
         except InvalidProfile as error:
-            for problem in error.problems:
-                yield f"{path}: {problem.removeprefix(f'{path} of the VNF package: ')}"
+            yield from (f"{path}: {problem}" for problem in error.problems)
 
 
 def _flavour_problems(

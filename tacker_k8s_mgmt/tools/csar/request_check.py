@@ -124,11 +124,9 @@ def _instantiate(request: Request, contents: Contents, result: Findings) -> None
         return
     try:
         find_profile = profiles.of_package(contents.files)
-        parsed = reader.parse(
-            request.additional_params,
-            find_profile=find_profile,
-            find_server=operator_server.unknown,
-        )
+        parsed = reader.RequestReader(
+            find_profile=find_profile, find_server=operator_server.unknown
+        ).read(request.additional_params)
     except ParamError as error:
         result.problems += error.problems
         parsed = stack_preview.reduced(request)
@@ -383,12 +381,13 @@ def _override(
         )
         return
     try:
-        merged = reader.merged(
+        merged = reader.RequestReader(
+            find_profile=profiles.of_package(contents.files),
+            find_server=operator_server.unknown,
+        ).update(
             stored.additional_params,
             request.additional_params,
             upgrade=request.may_upgrade,
-            find_profile=profiles.of_package(contents.files),
-            find_server=operator_server.unknown,
         )
     except ParamError as error:
         result.problems += error.problems

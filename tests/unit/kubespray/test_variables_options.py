@@ -127,7 +127,7 @@ class TestBesideKubesprayVars:
         name = VARIABLES[location][0]
         body = changed({**ALL, "kubespray_vars": {name: "x"}})
         with pytest.raises(ParamError) as caught:
-            reader.parse(request(body))
+            reader.RequestReader().read(request(body))
         assert (
             f"kubespray_vars.{name}: cannot be set beside {'.'.join(location)}, which "
             "stands for it"
@@ -514,7 +514,7 @@ class TestSecrets:
 
 def test_the_rich_request_survives_tackers_camel_case():
     body = changed(ALL)
-    made = reader.parse(request(camelised(body)))
+    made = reader.RequestReader().read(request(camelised(body)))
     # Warnings have the names as they are written.
     assert len(made.warnings) == len(parsed(ALL).warnings)
     assert made == parsed(ALL).model_copy(update={"warnings": made.warnings})

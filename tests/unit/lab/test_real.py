@@ -124,7 +124,7 @@ class TestRequest:
     )
     def test_driver_takes_it(self, site, sample):
         body = request.adapted(json.loads((SAMPLES / sample).read_text()), site)
-        read = reader.parse(body["additionalParams"])
+        read = reader.RequestReader().read(body["additionalParams"])
         assert read.cluster.network.plugin == request.PLUGIN
         assert read.cluster.offline.registry_host == REGISTRY_ADDRESS
 

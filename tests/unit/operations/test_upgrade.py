@@ -9,7 +9,7 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.operations import upgrade_plan as versions
-from tacker_k8s_mgmt.request.reader import merged
+from tacker_k8s_mgmt.request.reader import RequestReader
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.operations import heal_start, scale_out
 from tests.helpers.upgrades import (
@@ -132,7 +132,7 @@ class TestWhole:
         upgrade(site)
         site.kubelets["worker-10-10-0-99"] = NEW
         site.workers.append(machine(Role.WORKER, 99))
-        scale_out(site, "server-99", wanted=merged(stored(), None))
+        scale_out(site, "server-99", wanted=RequestReader().update(stored(), None))
         made = json.loads(site.files["vars.json"])["kube_version"]
         assert made.endswith(NEW)
 
@@ -394,7 +394,7 @@ class TestAmongPlanes:
     def test_none_of_them_is_healed(self):
         site = self.stopped()
         with pytest.raises(errors.StepFailed) as caught:
-            heal_start(site, "server-6", wanted=merged(stored(), None))
+            heal_start(site, "server-6", wanted=RequestReader().update(stored(), None))
         message = str(caught.value)
         assert f"an upgrade to Kubernetes {NEW} has stopped between" in message
         assert "go on with the upgrade, or heal without vnfcInstanceId" in message
@@ -402,7 +402,7 @@ class TestAmongPlanes:
 
     def test_workers_are_healed(self):
         site = self.stopped()
-        heal_start(site, "server-50", wanted=merged(stored(), None))
+        heal_start(site, "server-50", wanted=RequestReader().update(stored(), None))
         assert FIRST_WORKER not in site.members
 
     @pytest.mark.parametrize("look", [check, upgrade])

@@ -63,7 +63,7 @@ def test_a_request_gets_it(options):
     change(options, ansible_venv_path="/opt/venv", ansible_forks=7, ansible_port=2222)
     body = changed({})
     del body["ansible"]
-    read = reader.parse(request(body), find_server=lambda: find(options))
+    read = reader.RequestReader(find_server=lambda: find(options)).read(request(body))
     server = read.ansible
     assert (server.host, server.port, server.forks) == ("192.0.2.77", 2222, 7)
     assert (server.kubespray_root, server.venv) == ("/opt/kubespray", "/opt/venv")

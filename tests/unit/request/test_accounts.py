@@ -114,7 +114,9 @@ def test_what_tackers_get_view_shows_can_be_sent():
         }
     )
     shown = {"k8sClusterInstallationParam": camelised(body)}
-    assert reader.parse(shown) == reader.parse(request(body))
+    assert reader.RequestReader().read(shown) == reader.RequestReader().read(
+        request(body)
+    )
 
 
 def test_each_role_has_its_account():
@@ -171,7 +173,7 @@ class TestSecrets:
     def test_a_refused_request_does_not_show_them(self):
         body = changed({**self.GIVEN, "vim_name": KEY, "ansible.port": KEY})
         with pytest.raises(ParamError) as caught:
-            reader.parse(request(body))
+            reader.RequestReader().read(request(body))
         assert len(caught.value.problems) == 2
         assert "secret1" not in str(caught.value)
         assert "sesame" not in str(caught.value)

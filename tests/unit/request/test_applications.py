@@ -41,7 +41,9 @@ def given(*applications, helm=True, **more):
 
 
 def parsed(*applications, **options):
-    made = reader.parse(given(*applications, **options), lambda ref: f"of {ref.kind}")
+    made = reader.RequestReader(lambda ref: f"of {ref.kind}").read(
+        given(*applications, **options)
+    )
     assert made is not None
     return made
 
@@ -215,33 +217,35 @@ def test_applications_against_each_other_and_the_cluster():
     simple = {**SIMPLE, "applications": [exposed]}
     simple.pop("external_lb_param", None)
     with pytest.raises(ParamError, match="expose needs a load balancer"):
-        reader.parse(request(simple))
+        reader.RequestReader().read(request(simple))
 
 
 @pytest.mark.parametrize("value", [7, "text", [7], {"name": "a"}, [{"config": 7}]])
 def test_other_types_are_no_crash(value):
     with pytest.raises(ParamError, match="applications"):
-        reader.parse(request({**SIMPLE, "applications": value}))
+        reader.RequestReader().read(request({**SIMPLE, "applications": value}))
 
 
 class TestMetadata:
     def test_they_replace_the_list(self):
-        made = reader.parse(
-            given(SHOP), metadata={"k8s_applications": json.dumps([CHART])}
-        )
+        made = reader.RequestReader(
+            metadata={"k8s_applications": json.dumps([CHART])}
+        ).read(given(SHOP))
         assert [one.name for one in made.applications] == ["wiki"]
-        made = reader.parse(given(SHOP), metadata={"k8s_applications": "[]"})
+        made = reader.RequestReader(metadata={"k8s_applications": "[]"}).read(
+            given(SHOP)
+        )
         assert made.applications == ()
 
     def test_a_later_request_cannot_change_the_list(self):
         later = {"k8s_cluster_installation_param": {"applications": [CHART]}}
         with pytest.raises(ParamError, match="k8s_applications has the new list"):
-            reader.merged(given(SHOP), later)
+            reader.RequestReader().update(given(SHOP), later)
 
     def test_no_secret_is_in_them(self):
         plain = [{"name": "db", "data": [{"key": "p", "value": "plain"}]}]
         metadata = {"k8s_applications": json.dumps([{**SHOP, "secrets": plain}])}
-        made = reader.parse(given(SHOP), metadata=metadata)
+        made = reader.RequestReader(metadata=metadata).read(given(SHOP))
         assert made.metadata_problems == (
             "k8s_applications.0.secrets.0.data.0.value: must be a reference, "
             '{"secret_ref": "<URL>"} or {"file": "<path>"}',

@@ -77,8 +77,10 @@ class TestParameters:
 
     def test_what_tackers_get_view_shows_can_be_sent(self):
         body = changed({**WITH_KEY, "bastion.used_for": ["vms"]})
-        shown = reader.parse({"k8sClusterInstallationParam": camelised(body)})
-        assert shown.bastion == reader.parse(request(body)).bastion
+        shown = reader.RequestReader().read(
+            {"k8sClusterInstallationParam": camelised(body)}
+        )
+        assert shown.bastion == reader.RequestReader().read(request(body)).bastion
 
     def test_its_port_is_that_of_ssh_unless_said_otherwise(self):
         assert parsed({**BASTION, "bastion.port": REMOVED}).bastion.port == 22
@@ -214,7 +216,7 @@ class TestInventory:
 class TestLaterOperations:
     def merged(self, change, stored=None):
         body = request(changed({**BASTION, **(stored or {})}))
-        return reader.merged(body, request({"bastion": change}))
+        return reader.RequestReader().update(body, request({"bastion": change}))
 
     def test_may_change_the_credentials(self):
         made = self.merged({"private_key": KEY})
@@ -235,7 +237,9 @@ class TestLaterOperations:
 
     def test_may_bring_one(self):
         whole = {"ip_address": "203.0.113.9", "username": "j", "password": "p4ss"}
-        made = reader.merged(request(changed({})), request({"bastion": whole}))
+        made = reader.RequestReader().update(
+            request(changed({})), request({"bastion": whole})
+        )
         assert made.bastion.host == "203.0.113.9"
 
     @pytest.mark.parametrize(

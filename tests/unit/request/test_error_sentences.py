@@ -46,4 +46,4 @@ def _sentence(check, value):
     with pytest.raises(ValidationError) as caught:
         _model(check)(place=value)
     (error,) = caught.value.errors()
-    return WrittenRequest({}).sentence(error, {})
+    return str(WrittenRequest({}).mistake(error, {}))

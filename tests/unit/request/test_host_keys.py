@@ -112,6 +112,6 @@ class TestParameters:
     def test_a_later_operation_may_give_others(self, place):
         outer, inner = place.split(".")
         stored = request(changed({place: PAIRS["rsa"]}))
-        made = reader.merged(stored, request({outer: {inner: GIVEN}}))
+        made = reader.RequestReader().update(stored, request({outer: {inner: GIVEN}}))
         account = next(a for a in made.accounts() if a.attribute == outer)
         assert account.host_keys == (GIVEN,)

@@ -105,7 +105,7 @@ def strings(value: Any) -> Iterator[str]:
 
 def templates(body: dict[str, Any]) -> Iterator[str]:
     """The templates in the variables of every playbook run."""
-    made = reader.parse(request(body))
+    made = reader.RequestReader().read(request(body))
     assert made is not None
     nodes, balancer = full_request.NODES, full_request.BALANCER
     mtus = full_request.NIC_MTUS
@@ -156,7 +156,7 @@ def test_a_text_is_refused_or_stays_a_text(release, place):
         for appended in (False, True):
             wrong = replaced(body, place, hostile, appended=appended)
             try:
-                made = reader.parse(request(wrong))
+                made = reader.RequestReader().read(request(wrong))
             except ParamError:
                 continue
             assert made is not None
@@ -174,7 +174,9 @@ def read(body: dict[str, Any], place: Place, text: str) -> bool:
     """Whether a request with this text at this place is accepted."""
     try:
         return (
-            reader.parse(request(replaced(body, place, text, appended=False)))
+            reader.RequestReader().read(
+                request(replaced(body, place, text, appended=False))
+            )
             is not None
         )
     except ParamError as error:
@@ -232,7 +234,7 @@ def test_what_only_looks_like_a_digit_or_a_letter_is_none(release):
 @pytest.mark.parametrize("field", ["compute_host", "aspect_id"])
 def test_what_nova_and_heat_call_a_vm_stays_a_text(hostile, field):
     nodes = tuple(replace(one, **{field: hostile}) for one in full_request.NODES)
-    made = reader.parse(request(body_of(max(full_request.KUBERNETES))))
+    made = reader.RequestReader().read(request(body_of(max(full_request.KUBERNETES))))
     assert made is not None
     text = inventory.render(nodes, made)
     assert_inert(text)

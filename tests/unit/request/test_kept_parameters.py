@@ -97,8 +97,8 @@ class TestKeptParameters:
         body = request(whole((2, 27)))
         before = copy.deepcopy(body)
         reader.without_secrets(body)
-        reader.parse(body)
-        reader.merged(reader.without_secrets(body), body)
+        reader.RequestReader().read(body)
+        reader.RequestReader().update(reader.without_secrets(body), body)
         assert body == before
 
     def test_it_is_json(self):
@@ -112,7 +112,7 @@ class TestKeptParameters:
 
     def test_a_request_may_not_say_so_itself(self):
         body = changed({"ansible.password": NOT_KEPT})
-        (found,) = problems(reader.parse, request(body))
+        (found,) = problems(reader.RequestReader().read, request(body))
         assert found.startswith("ansible.password: was given as text")
 
 
@@ -120,8 +120,8 @@ class TestLaterRequests:
     @pytest.mark.parametrize("release", RELEASES)
     def test_one_that_repeats_everything_is_as_before(self, release):
         body = request(whole(release))
-        made = reader.merged(reader.without_secrets(body), body)
-        assert compared(made) == compared(reader.parse(body))
+        made = reader.RequestReader().update(reader.without_secrets(body), body)
+        assert compared(made) == compared(reader.RequestReader().read(body))
         assert made.changed_logins == frozenset()
 
     @pytest.mark.parametrize("release", RELEASES)
@@ -130,13 +130,15 @@ class TestLaterRequests:
         kept = reader.without_secrets(body)
         (attribute,) = kept
         repeated = {attribute: secrets_alone(kept[attribute], body[attribute])}
-        assert compared(reader.merged(kept, repeated)) == compared(reader.parse(body))
+        assert compared(reader.RequestReader().update(kept, repeated)) == compared(
+            reader.RequestReader().read(body)
+        )
 
     @pytest.mark.parametrize("release", RELEASES)
     def test_every_missing_secret_is_named_with_the_ways_out(self, release):
         body = request(whole(release))
         found = problems(
-            reader.merged,
+            reader.RequestReader().update,
             reader.without_secrets(body),
             request({"drain": {"timeout": 9}}),
         )
@@ -150,7 +152,7 @@ class TestLaterRequests:
 
     def test_and_also_without_parameters_in_the_request(self):
         kept = reader.without_secrets(request(changed({})))
-        found = problems(reader.merged, kept, None)
+        found = problems(reader.RequestReader().update, kept, None)
         assert len(found) == 4
 
     @pytest.mark.parametrize("name", VALUES)
@@ -158,8 +160,10 @@ class TestLaterRequests:
         body, secret = with_secret(name, BY_URL), value_of(name)
         kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
-        made = reader.merged(kept, request(again), dictionary({SECRET_URL: secret}))
-        expected = reader.parse(request(with_secret(name, secret)))
+        made = reader.RequestReader(dictionary({SECRET_URL: secret})).update(
+            kept, request(again)
+        )
+        expected = reader.RequestReader().read(request(with_secret(name, secret)))
         assert compared(made) == compared(expected)
 
     def test_a_reference_takes_the_place_of_a_literal_secret(self):
@@ -168,13 +172,13 @@ class TestLaterRequests:
         again = secrets_alone(without(body), body)
         again["worker_node"]["password"] = BY_URL
         secrets = dictionary({SECRET_URL: "new-s3cret"})
-        made = reader.merged(kept, request(again), secrets)
+        made = reader.RequestReader(secrets).update(kept, request(again))
         assert made.workers.password.get_secret_value() == "new-s3cret"
 
     def test_a_replaced_reference_is_not_asked_for(self):
         stored = request(changed({"worker_node.password": BY_URL}))
-        made = reader.merged(
-            stored, request({"worker_node": {"password": "literal"}}), never
+        made = reader.RequestReader(never).update(
+            stored, request({"worker_node": {"password": "literal"}})
         )
         assert made.workers.password.get_secret_value() == "literal"
         assert made.changed_logins == {"worker_node"}
@@ -184,26 +188,32 @@ class TestLaterRequests:
         kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
         again["worker_node"] = {"private_key": "/etc/tacker/k8s-mgmt/keys/w"}
-        made = reader.merged(kept, request(again))
+        made = reader.RequestReader().update(kept, request(again))
         assert made.workers.password is None
 
     def test_a_list_is_repeated_whole(self):
         body = with_secret("cluster.registries.*.password", "s3cret")
         kept = reader.without_secrets(request(body))
         again = secrets_alone(without(changed({})), changed({}))
-        (found,) = problems(reader.merged, kept, request(again))
+        (found,) = problems(reader.RequestReader().update, kept, request(again))
         assert "repeat all of cluster.registries in this request" in found
         again["cluster"] = {"registries": []}
-        assert reader.merged(kept, request(again)).cluster.registries == ()
+        assert (
+            reader.RequestReader().update(kept, request(again)).cluster.registries == ()
+        )
 
     def test_one_secret_of_an_unchangeable_structure_may_be_repeated(self):
         body = with_secret("cluster.openstack.password", "s3cret")
         kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
         assert again["cluster"] == {"openstack": {"password": "s3cret"}}
-        assert reader.merged(kept, request(again)).cluster.openstack.password
+        assert (
+            reader.RequestReader()
+            .update(kept, request(again))
+            .cluster.openstack.password
+        )
         again["cluster"]["openstack"]["region"] = "two"
-        (found,) = problems(reader.merged, kept, request(again))
+        (found,) = problems(reader.RequestReader().update, kept, request(again))
         assert found.startswith("cluster.openstack: cannot be changed")
 
     def test_part_of_a_nested_structure_leaves_the_rest(self):
@@ -212,16 +222,19 @@ class TestLaterRequests:
         kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
         assert again["cluster"]["offline"] == {"files_repo": "https://u:p@files"}
-        made = reader.merged(kept, request(again))
-        assert made.cluster.offline == reader.parse(request(body)).cluster.offline
+        made = reader.RequestReader().update(kept, request(again))
+        assert (
+            made.cluster.offline
+            == reader.RequestReader().read(request(body)).cluster.offline
+        )
 
     def test_terminate_wants_the_servers_login_only(self):
         kept = reader.without_secrets(request(changed({})))
         needed = ("ansible", "bastion")
-        (found,) = problems(reader.merged, kept, None, needed=needed)
+        (found,) = problems(reader.RequestReader(needed=needed).update, kept, None)
         assert found.startswith("ansible.password: was given as text")
         change = request({"ansible": {"password": "again"}})
-        made = reader.merged(kept, change, needed=needed)
+        made = reader.RequestReader(needed=needed).update(kept, change)
         assert made.server_account.password.get_secret_value() == "again"
 
 
@@ -231,26 +244,36 @@ class TestCompleted:
     @pytest.mark.parametrize("release", RELEASES)
     def test_the_request_that_they_are_of_gives_all(self, release):
         body = request(whole(release))
-        made = reader.completed(reader.without_secrets(body), [{}, body])
-        assert compared(made) == compared(reader.parse(body))
+        made = reader.RequestReader().with_former_secrets(
+            reader.without_secrets(body), [{}, body]
+        )
+        assert compared(made) == compared(reader.RequestReader().read(body))
 
     def test_the_latest_request_counts(self):
         body = request(changed({}))
         later = request({"worker_node": {"password": "later"}})
         latest = request({"worker_node": {"password": "latest"}})
         kept = reader.without_secrets(body)
-        made = reader.completed(kept, [latest, later, body])
+        made = reader.RequestReader().with_former_secrets(kept, [latest, later, body])
         assert made.workers.password.get_secret_value() == "latest"
-        assert made.control_plane.password == reader.parse(body).control_plane.password
+        assert (
+            made.control_plane.password
+            == reader.RequestReader().read(body).control_plane.password
+        )
 
     def test_nothing_but_secrets_is_taken_from_them(self):
         body = request(changed({"worker_node.password": BY_URL}))
         old = request(changed({"drain": {"timeout": 9}, "worker_node.username": "old"}))
         secrets = dictionary({SECRET_URL: "kept-s3cret"})
-        made = reader.completed(reader.without_secrets(body), [old], secrets)
+        made = reader.RequestReader(secrets).with_former_secrets(
+            reader.without_secrets(body), [old]
+        )
         assert made.workers.password.get_secret_value() == "kept-s3cret"
-        assert made.workers.username == reader.parse(body, secrets).workers.username
-        assert made.drain == reader.parse(body, secrets).drain
+        assert (
+            made.workers.username
+            == reader.RequestReader(secrets).read(body).workers.username
+        )
+        assert made.drain == reader.RequestReader(secrets).read(body).drain
 
     def test_a_list_that_was_shorter_gives_what_it_has(self):
         registry = {"prefix": "r", "server": "r", "username": "u", "password": "p-s3"}
@@ -259,18 +282,22 @@ class TestCompleted:
         short = changed({})
         short["cluster"] = {"registries": [registry]}
         kept = reader.without_secrets(request(body))
-        (found,) = problems(reader.completed, kept, [request(short)])
+        (found,) = problems(
+            reader.RequestReader().with_former_secrets, kept, [request(short)]
+        )
         assert "cluster.registries.1.password" in found
 
     def test_missing_values_are_named(self):
         found = problems(
-            reader.completed, reader.without_secrets(request(changed({}))), []
+            reader.RequestReader().with_former_secrets,
+            reader.without_secrets(request(changed({}))),
+            [],
         )
         assert len(found) == 4
 
     def test_of_no_cluster_there_is_nothing(self):
         with pytest.raises(ParamError):
-            reader.completed({}, [])
+            reader.RequestReader().with_former_secrets({}, [])
 
 
 def secrets_alone(kept, given):
@@ -308,7 +335,9 @@ def test_whatever_a_request_holds_no_secret_is_kept(body):
 @MANY
 @given(bodies())
 def test_whatever_it_holds_repeating_it_gives_the_same(body):
-    made, _ = outcome(reader.parse, request(body))
+    made, _ = outcome(reader.RequestReader().read, request(body))
     if made:
-        again = reader.merged(reader.without_secrets(request(body)), request(body))
+        again = reader.RequestReader().update(
+            reader.without_secrets(request(body)), request(body)
+        )
         assert compared(again) == compared(made)

@@ -11,7 +11,9 @@ class TestSpelling:
     def test_what_tackers_get_view_shows_can_be_sent(self):
         body = changed({"kubespray_vars": {"kube_network_plugin": "calico"}})
         shown = {"k8sClusterInstallationParam": camelised(body)}
-        assert reader.parse(shown) == reader.parse(request(body))
+        assert reader.RequestReader().read(shown) == reader.RequestReader().read(
+            request(body)
+        )
 
     def test_names_that_the_view_changed_for_good_are_refused(self):
         body = {**SIMPLE, "kubesprayVars": {"metallbConfig": {"addressPools": {}}}}

@@ -13,17 +13,17 @@ GIVEN = changed({"tenants": [{"name": "blue"}]})
 
 
 def names(metadata, given=GIVEN):
-    made = reader.parse(request(given), metadata=metadata)
+    made = reader.RequestReader(metadata=metadata).read(request(given))
     assert made is not None
     assert made.metadata_problems == ()
     return [tenant.name for tenant in made.tenants]
 
 
 def problems(metadata, given=GIVEN):
-    made = reader.parse(request(given), metadata=metadata)
+    made = reader.RequestReader(metadata=metadata).read(request(given))
     assert made is not None
     # Those of the request hold.
-    assert made.tenants == reader.parse(request(given)).tenants
+    assert made.tenants == reader.RequestReader().read(request(given)).tenants
     return made.metadata_problems
 
 
@@ -43,9 +43,9 @@ def test_later_requests_and_kept_parameters_have_it_too():
     metadata = {"k8s_tenants": '[{"name": "red"}]'}
     change = request({"drain": {"timeout": 60}})
     for made in (
-        reader.merged(request(GIVEN), change, metadata=metadata),
-        reader.merged(request(GIVEN), None, metadata=metadata),
-        reader.completed(request(GIVEN), [], metadata=metadata),
+        reader.RequestReader(metadata=metadata).update(request(GIVEN), change),
+        reader.RequestReader(metadata=metadata).update(request(GIVEN), None),
+        reader.RequestReader(metadata=metadata).with_former_secrets(request(GIVEN), []),
     ):
         assert [tenant.name for tenant in made.tenants] == ["red"]
 
@@ -67,7 +67,9 @@ def test_what_is_wrong_is_no_fault_of_the_parameters(value, expected):
 
 def test_wrong_parameters_are_refused_with_the_problems_of_both():
     with pytest.raises(ParamError) as caught:
-        reader.parse(request(changed({"vim_name": 7})), metadata={"k8s_tenants": "["})
+        reader.RequestReader(metadata={"k8s_tenants": "["}).read(
+            request(changed({"vim_name": 7}))
+        )
     assert caught.value.problems == (
         "k8s_tenants: is text, but not JSON",
         "vim_name: must be text",

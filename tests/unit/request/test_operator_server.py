@@ -51,7 +51,7 @@ def without(**changes):
 
 
 def parse(body, **more):
-    return reader.parse(request(body), **{"find_server": find, **more})
+    return reader.RequestReader(**{"find_server": find, **more}).read(request(body))
 
 
 def problems(body, **more):
@@ -61,7 +61,9 @@ def problems(body, **more):
 
 
 def later(stored, change, find_server=find):
-    return reader.merged(request(stored), request(change), find_server=find_server)
+    return reader.RequestReader(find_server=find_server).update(
+        request(stored), request(change)
+    )
 
 
 class TestServer:

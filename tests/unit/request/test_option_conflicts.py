@@ -23,7 +23,7 @@ CLOUD = {"auth_url": "https://cloud:5000/v3", "region": "one"}
 
 def problems(changes) -> tuple[str, ...]:
     with pytest.raises(ParamError) as caught:
-        reader.parse(request(changed(changes)))
+        reader.RequestReader().read(request(changed(changes)))
     return caught.value.problems
 
 

@@ -113,7 +113,7 @@ STRUCTURES = [
 
 def problems(name, value) -> tuple[str, ...]:
     with pytest.raises(ParamError) as caught:
-        reader.parse(request(changed({name: value})))
+        reader.RequestReader().read(request(changed({name: value})))
     return caught.value.problems
 
 

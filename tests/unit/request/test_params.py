@@ -25,7 +25,7 @@ class TestDormant:
         ],
     )
     def test_without_the_attribute_nothing_is_asked(self, additional_params):
-        assert reader.parse(additional_params) is None
+        assert reader.RequestReader().read(additional_params) is None
 
     @pytest.mark.parametrize("value", ["text", 5, ["list"], False])
     def test_anything_but_a_structure_is_refused(self, value):
@@ -51,7 +51,7 @@ class TestTheSpecificationsSample:
                 "transferring_inventory_path": "/opt/clusters/one",
             },
         }
-        made = reader.parse(request(body))
+        made = reader.RequestReader().read(request(body))
         assert str(made.pod_cidr) == "192.168.0.0/16"
         assert made.warnings == (
             "master_node.cluster_cp_name: is not used, the API's address is the load "
@@ -137,8 +137,10 @@ def test_a_request_is_left_as_it_was():
     given = request(SPECIFICATION)
     before = copy.deepcopy(given)
     with pytest.raises(ParamError):
-        reader.parse(given)
-    reader.parse(given := request(changed({"proxy": {"http_proxy": "http://p:1"}})))
+        reader.RequestReader().read(given)
+    reader.RequestReader().read(
+        given := request(changed({"proxy": {"http_proxy": "http://p:1"}}))
+    )
     assert request(SPECIFICATION) == before
     assert given == request(changed({"proxy": {"http_proxy": "http://p:1"}}))
 
@@ -188,7 +190,7 @@ class TestSecrets:
     def test_a_refused_request_keeps_no_trace_of_them(self):
         body = changed({"vim_name": 5, "ansible.port": "ans-s3cret"})
         with pytest.raises(ParamError) as caught:
-            reader.parse(request(body))
+            reader.RequestReader().read(request(body))
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
         assert "s3cret" not in str(caught.value)

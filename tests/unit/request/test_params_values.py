@@ -92,7 +92,7 @@ class TestAddressFamily:
         changes = {**(self.IPV6 if family == "ipv6" else {})}
         body = changed({**changes, "kubespray_vars": {name: "x"}})
         if expected is None:
-            assert reader.parse(request(body))
+            assert reader.RequestReader().read(request(body))
         else:
             assert problems(body) == (
                 f"kubespray_vars.{name}: cannot be set here; {expected}",
@@ -190,7 +190,7 @@ class TestKubesprayVars:
         body = changed({"kubespray_vars": {name: "x", "helm_enabled": True}})
         assert problems(body) == (f"kubespray_vars.{name}: {expected}",)
 
-    @pytest.mark.parametrize("name", ["a-b", "1st", "a b", "", "a.b", 5])
+    @pytest.mark.parametrize("name", ["a-b", "1st", "a b", "", "a.b"])
     def test_names_must_be_variable_names(self, name):
         body = changed({"kubespray_vars": {name: 1}})
         assert "is not the name of a variable" in problems(body)[-1]

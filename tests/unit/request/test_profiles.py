@@ -46,7 +46,9 @@ def source(**files):
 
 def read(changes, profile=None) -> ClusterRequest:
     body = changed({"profile": "edge"} | changes)
-    made = reader.parse(request(body), find_profile=source(edge=profile or {}))
+    made = reader.RequestReader(find_profile=source(edge=profile or {})).read(
+        request(body)
+    )
     assert made is not None
     return made
 
@@ -172,11 +174,9 @@ class TestMerging:
                 ]
             }
         }
-        made = reader.parse(
-            request(changed({"profile": "edge"})),
-            lambda _: "pull-s3cret",
-            find_profile=source(edge=profile),
-        )
+        made = reader.RequestReader(
+            lambda _: "pull-s3cret", find_profile=source(edge=profile)
+        ).read(request(changed({"profile": "edge"})))
         (registry,) = made.cluster.registries
         assert registry.password.get_secret_value() == "pull-s3cret"
         assert "pull-s3cret" in made.secrets()
@@ -350,8 +350,8 @@ class TestFiles:
             "profile: there is no profile starlingxx; the driver has starlingx",
         )
         with pytest.raises(ParamError) as caught:
-            reader.parse(
-                request(changed({"profile": "core"})), find_profile=source(edge={})
+            reader.RequestReader(find_profile=source(edge={})).read(
+                request(changed({"profile": "core"}))
             )
         assert caught.value.problems == (
             f"profile: there is no {IN_PACKAGE}/core.yaml of the VNF package, and the "
@@ -364,7 +364,9 @@ class TestFiles:
             raise AssertionError(name)
 
         with pytest.raises(ParamError) as caught:
-            reader.parse(request(changed({"profile": name})), find_profile=fail)
+            reader.RequestReader(find_profile=fail).read(
+                request(changed({"profile": name}))
+            )
         (problem,) = caught.value.problems
         assert problem.startswith("profile: must be")
 
@@ -391,14 +393,18 @@ class TestForLife:
     STORED = request(changed({"profile": "edge", "cluster.helm": False}))
 
     def kept(self):
-        made = reader.parse(self.STORED, find_profile=source(edge=self.BEFORE))
+        made = reader.RequestReader(find_profile=source(edge=self.BEFORE)).read(
+            self.STORED
+        )
         # Through Tacker's database.
         return json.loads(json.dumps(made.expansion.kept()))
 
     def later(self, change, **options):
         find = profiles.kept_or(self.kept(), profiles.lost)
         override = request(change) if change else None
-        return reader.merged(self.STORED, override, find_profile=find, **options)
+        return reader.RequestReader(find_profile=find, **options).update(
+            self.STORED, override
+        )
 
     def test_a_later_request_finds_what_is_kept(self):
         made = self.later(None)
@@ -425,14 +431,16 @@ class TestForLife:
             "for life",
         )
         with pytest.raises(ParamError):
-            reader.merged(request(SIMPLE), request({"profile": "starlingx"}))
+            reader.RequestReader().update(
+                request(SIMPLE), request({"profile": "starlingx"})
+            )
 
     def test_what_a_later_request_replaces_is_not_the_profiles_any_more(self):
         stored = request(changed({"profile": "edge"}))
         registries = {"cluster": {"registries": [{"prefix": "a"}], "offline": {}}}
         find = source(edge=registries)
         change = request({"cluster": {"registries": [{"prefix": "b"}]}})
-        made = reader.merged(stored, change, find_profile=find)
+        made = reader.RequestReader(find_profile=find).update(stored, change)
         assert made.expansion.places == {}
 
     def test_parameters_without_secrets_keep_the_name_only(self):
@@ -443,12 +451,14 @@ class TestForLife:
     def test_stored_secrets_are_completed_below_it(self):
         stored = reader.without_secrets(self.STORED)
         find = profiles.kept_or(self.kept(), profiles.lost)
-        made = reader.completed(stored, [self.STORED], find_profile=find)
+        made = reader.RequestReader(find_profile=find).with_former_secrets(
+            stored, [self.STORED]
+        )
         assert made.cluster.container_manager == "crio"
 
     def test_without_what_is_kept_the_metadata_are_asked_for(self):
         with pytest.raises(ParamError, match="give the metadata back what they were"):
-            reader.merged(self.STORED, None, find_profile=profiles.lost)
+            reader.RequestReader(find_profile=profiles.lost).update(self.STORED, None)
 
     @pytest.mark.parametrize(
         "kept", ["text", {}, {"name": "edge"}, {"name": 1, "parameters": {}}, []]
@@ -461,7 +471,7 @@ class TestForLife:
         kept = {"name": "edge", "parameters": {"ansible": {"ip_address": "10.0.0.9"}}}
         find = profiles.kept_or(kept, profiles.lost)
         with pytest.raises(ParamError, match="is of one cluster"):
-            reader.merged(self.STORED, None, find_profile=find)
+            reader.RequestReader(find_profile=find).update(self.STORED, None)
 
 
 class TestStarlingX:

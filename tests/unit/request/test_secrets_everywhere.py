@@ -146,7 +146,7 @@ def shown(text: str) -> bool:
 
 
 def read(body: dict[str, Any]) -> ClusterRequest:
-    made = reader.parse(request(body))
+    made = reader.RequestReader().read(request(body))
     assert made is not None
     return made
 
@@ -246,7 +246,7 @@ MISPLACED = [
 def test_no_refusal_repeats_it_wherever_it_was_misplaced(place):
     for value in MISPLACED:
         try:
-            made = reader.parse(request(planted(place, value)))
+            made = reader.RequestReader().read(request(planted(place, value)))
         except ParamError as error:
             said = [*error.problems, str(error)]
         else:

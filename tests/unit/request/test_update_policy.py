@@ -24,7 +24,9 @@ TACKERS_OWN = {"is_reverse": "False", "is_auto": "False"}
 
 
 def merged(change, stored=None) -> ClusterRequest:
-    made = reader.merged(request(stored or SIMPLE), {**TACKERS_OWN, **request(change)})
+    made = reader.RequestReader().update(
+        request(stored or SIMPLE), {**TACKERS_OWN, **request(change)}
+    )
     assert made is not None
     # What is compared here are the parameters, not how they came about.
     return made.model_copy(update={"changed_logins": frozenset()})
@@ -39,19 +41,19 @@ def problems(change, stored=None) -> tuple[str, ...]:
 class TestWithoutOverrides:
     @pytest.mark.parametrize("override", [None, {}, TACKERS_OWN])
     def test_the_stored_parameters_hold(self, override):
-        assert reader.merged(request(SIMPLE), override) == parsed()
+        assert reader.RequestReader().update(request(SIMPLE), override) == parsed()
 
     @pytest.mark.parametrize("stored", [None, {}, {"lcm-operation-user-data": "x"}])
     def test_a_vnf_without_ours_is_left_alone(self, stored):
-        assert reader.merged(stored, TACKERS_OWN) is None
+        assert reader.RequestReader().update(stored, TACKERS_OWN) is None
 
     def test_parameters_for_a_vnf_without_ours_are_refused(self):
         with pytest.raises(ParamError, match="when the VNF was instantiated"):
-            reader.merged({}, request({"drain": {"timeout": 60}}))
+            reader.RequestReader().update({}, request({"drain": {"timeout": 60}}))
 
     def test_a_wrong_attribute_is_refused(self):
         with pytest.raises(ParamError, match="must be a structure"):
-            reader.merged(request(SIMPLE), request("text"))
+            reader.RequestReader().update(request(SIMPLE), request("text"))
 
 
 class TestMerging:
@@ -113,13 +115,13 @@ class TestMerging:
     @pytest.mark.parametrize("name", ["k8sClusterInstallationParam"])
     def test_the_attribute_itself_may_be_spelled_either_way(self, name):
         change = {"workerNode": {"password": "new-s3cret"}}
-        made = reader.merged(request(SIMPLE), {name: change})
+        made = reader.RequestReader().update(request(SIMPLE), {name: change})
         assert made.workers == parsed({"worker_node.password": "new-s3cret"}).workers
 
     def test_nothing_that_was_given_is_changed(self):
         stored, change = request(SIMPLE), request({"worker_node": {"password": "x"}})
         before = copy.deepcopy((stored, change))
-        reader.merged(stored, change)
+        reader.RequestReader().update(stored, change)
         assert (stored, change) == before
 
     @pytest.mark.parametrize("nothing", [None, "", " "])
@@ -194,7 +196,7 @@ class TestLogins:
         ],
     )
     def test_the_nodes_whose_login_changed_are_reported(self, change, expected):
-        made = reader.merged(request(SIMPLE), request(change))
+        made = reader.RequestReader().update(request(SIMPLE), request(change))
         assert made.changed_logins == expected
         assert parsed().changed_logins == frozenset()
 
@@ -352,7 +354,9 @@ class TestUpgrade:
 
     @staticmethod
     def upgraded(change, stored) -> ClusterRequest:
-        made = reader.merged(request(stored), request(change), upgrade=True)
+        made = reader.RequestReader().update(
+            request(stored), request(change), upgrade=True
+        )
         assert made is not None
         return made
 
@@ -387,7 +391,7 @@ class TestUpgrade:
         change = request({"kubespray_vars": {"kube_version": "1.32.8"}})
         refused = "kubespray_vars.kube_version: cannot be changed after instantiation"
         with pytest.raises(ParamError, match=refused):
-            reader.merged(request(SIMPLE), change, upgrade=upgrade)
+            reader.RequestReader().update(request(SIMPLE), change, upgrade=upgrade)
 
     def test_the_variable_may_not_be_emptied(self):
         stored = changed({"kubespray_vars": {"kube_version": "1.31.9"}})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.remote import site
-from tacker_k8s_mgmt.request.reader import ATTRIBUTE, parse
+from tacker_k8s_mgmt.request.reader import ATTRIBUTE, RequestReader
 from tacker_k8s_mgmt.tools.csar import parts, stack_preview, tacker_api
 from tacker_k8s_mgmt.topology import base_hot
 from tacker_k8s_mgmt.topology.heat_stack import find_machines
@@ -44,7 +44,7 @@ def params(body, **changes):
         for step in steps[:-1]:
             place = place[step]
         place[steps[-1]] = value
-    parsed = parse(body)
+    parsed = RequestReader().read(body)
     assert parsed
     return parsed
 

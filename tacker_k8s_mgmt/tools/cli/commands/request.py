@@ -252,7 +252,7 @@ def _report(
     problems = list(read(body, package.api).problems)
     try:
         find_server = operator_server.unknown
-        reader.parse(body["additionalParams"], find_server=find_server)
+        reader.RequestReader(find_server=find_server).read(body["additionalParams"])
     except ParamError as error:
         problems += error.problems
     problems += [

@@ -71,7 +71,7 @@ MACHINES = [
 
 def of_the_product(body):
     """What the driver's own modules make of the machines above."""
-    given = cluster_params.parse(body["additionalParams"])
+    given = cluster_params.RequestReader().read(body["additionalParams"])
     vms = [
         Machine(Role(m["role"]), m["server_id"], m["ssh_address"], m["address"])
         for m in MACHINES
@@ -425,7 +425,7 @@ def test_the_key_file_has_the_name_that_it_will_have(preview, listed):
     body = simple()
     installation(body)["worker_node"]["private_key"] = KEY
     _, out, _ = preview(body, "--machines", listed(MACHINES))
-    given = cluster_params.parse(body["additionalParams"])
+    given = cluster_params.RequestReader().read(body["additionalParams"])
     assert given.account(Role.WORKER).private_key.file_name in out
     assert MARK not in out
 

@@ -33,7 +33,7 @@ class Case:
         return installation(self.body)
 
     def _read(self):
-        parsed = reader.parse(self.body["additionalParams"])
+        parsed = reader.RequestReader().read(self.body["additionalParams"])
         return requests.read(copy.deepcopy(self.body)), parsed
 
     def demand(self):

@@ -60,7 +60,7 @@ def made(flavour="simple", api=V1, cloud=None, ask=None, edit=None, **given):
 def problems(body, api=V1):
     found = list(requests.read(body, api).problems)
     try:
-        reader.parse(body["additionalParams"])
+        reader.RequestReader().read(body["additionalParams"])
     except ParamError as error:
         found += error.problems
     return sorted(text.partition(":")[0] for text in found)

@@ -319,7 +319,9 @@ def test_a_sample_is_json_of_the_operation_in_its_name(path):
 
 def test_the_sample_request_is_accepted():
     path = sources.samples() / "requests" / "instantiate-simple.json"
-    parsed = reader.parse(json.loads(path.read_text())["additionalParams"])
+    parsed = reader.RequestReader().read(
+        json.loads(path.read_text())["additionalParams"]
+    )
     assert parsed is not None
     assert parsed.warnings == ()
     assert parsed.vim_name == "kubernetes_vim"

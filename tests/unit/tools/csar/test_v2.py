@@ -295,7 +295,7 @@ def test_the_sample_requests_work_one_after_the_other(flavour):
     kept = reader.without_secrets(made)
     assert kept == {ATTRIBUTE: made[ATTRIBUTE]}
     for body in bodies.values():
-        merged = reader.merged(kept, body.get("additionalParams", {}))
+        merged = reader.RequestReader().update(kept, body.get("additionalParams", {}))
         assert merged is None or merged.references
 
 
