@@ -40,6 +40,8 @@ _SCALING = ("scale out", "scale in", "heal worker")
 _JOINING = ("instantiate", "scale out", "heal worker", "heal VNF")
 _PLAYING = (*_JOINING, "scale in", "heal control plane")
 _DRAINING = ("scale in", "heal worker", "maintenance")
+_ON_VMS = (*_SCALING, "heal load balancer", "heal control plane")
+_OBJECTS = (*_DRAINING, "change tenants", "change applications")
 _PLAYBOOKS = ("run cluster.yml", operations.FACTS, operations.JOIN, operations.REMOVE)
 _STANDING = tuple(
     name
@@ -79,6 +81,13 @@ def _real(
     moments: tuple[str, ...] = _ALWAYS,
 ) -> Fault:
     return Fault(what, moments, seconds, _STANDING, labs=(REAL,))
+
+
+def _until_it_ends(
+    what: str, on: tuple[str, ...], labs: tuple[str, ...] = (QUICK, REAL)
+) -> Fault:
+    what = f"{what}, until the operation has ended"
+    return Fault(what, (BEFORE,), (0,), on, lasts=True, labs=labs)
 
 
 #: Of parts that are stand-ins elsewhere.
@@ -188,12 +197,31 @@ FAULTS: Mapping[str, Fault] = {
     "worker full": Fault(
         "a worker's disk is full for a while", _ALWAYS, (40,), _STANDING
     ),
-    "worker's password changed": Fault(
-        "a worker takes another password, until the operation has ended",
-        (BEFORE,),
+    "worker stays full": _until_it_ends(
+        "a worker's disk is full", (*_ON_VMS, "maintenance")
+    ),
+    "worker's password changed": _until_it_ends(
+        "a worker takes another password", _STANDING
+    ),
+    "worker's clock ahead": _until_it_ends("a worker's `date` is 30 s ahead", _ON_VMS),
+    "worker's clock far ahead": _until_it_ends(
+        "a worker's `date` is 10 min ahead", _ON_VMS
+    ),
+    "Ansible server's clock ahead": Fault(
+        "its `date` is an hour ahead, until the operation has ended",
+        (BEFORE, AT),
         (0,),
-        _STANDING,
+        _PLAYING,
+        _PLAYBOOKS,
         lasts=True,
+    ),
+    "new worker rebooted": Fault(
+        "a worker that joins is rebooted, which takes so long",
+        (AT,),
+        (0, 15),
+        _JOINING,
+        ("run cluster.yml", operations.JOIN),
+        labs=(QUICK,),
     ),
     "kubelet stopped": Fault(
         "a worker's kubelet is stopped for a while",
@@ -271,6 +299,41 @@ FAULTS: Mapping[str, Fault] = {
         _DRAINING,
         lasts=True,
     ),
+    "eviction fails once": Fault(
+        "each pod's first eviction is answered with status 500",
+        (BEFORE,),
+        (0,),
+        _DRAINING,
+        lasts=True,
+        labs=(QUICK,),
+    ),
+    "evictions fail": Fault(
+        "evictions are answered with status 500 for a while",
+        (BEFORE,),
+        (20, 75),
+        _DRAINING,
+        labs=(QUICK,),
+    ),
+    "kind unreadable": _until_it_ends(
+        "lists of a custom kind are answered with status 500", _OBJECTS, (QUICK,)
+    ),
+    "kind deprecated": _until_it_ends(
+        "the API warns of a custom kind in a header", _OBJECTS, (QUICK,)
+    ),
+    "member marked": Fault(
+        "a worker is marked unhealthy in Heat, until the operation rests",
+        (BEFORE,),
+        (0,),
+        ("scale in", "heal worker", "heal load balancer", "heal control plane"),
+        lasts=True,
+    ),
+    "second address": Fault(
+        "the control plane's port gets one, which Neutron may list first",
+        (BEFORE,),
+        (0,),
+        _ON_VMS,
+        labs=(QUICK,),
+    ),
     "stack updated": Fault(
         "the Heat stack is updated by hand, with its own values",
         (BEFORE, DELAYED, AT),
@@ -304,6 +367,7 @@ FAULTS: Mapping[str, Fault] = {
 #: Faults that stop pods by themselves, whatever an operation does.
 DISRUPTING = (
     *("worker cut", "worker killed", "VM deleted", "Node deleted", "worker full"),
+    "worker stays full",
     *("kubelet away", "containerd away", "containerd killed"),
     *("control plane cut", "control plane killed", "control plane full"),
     *("load balancer cut", "load balancer killed", "HAProxy stopped"),

@@ -127,6 +127,16 @@ def _faulty_request(scene: Scene) -> Mend:
     return cure
 
 
+def _reboot_new_worker(scene: Scene) -> Mend:
+    known = scene.workers
+    new = [
+        host.id
+        for host in scene.subject.cluster.hosts()
+        if "worker" in host.name and host.id not in known
+    ]
+    return hosts.rebooting(scene.chance.choice(sorted(new)))
+
+
 def _without_vms(scene: Scene) -> Mend:
     pattern = f"*{scene.subject.cluster.id}*workerNode*"
     cloud("refuse", pattern)
@@ -154,6 +164,11 @@ _STRIKES: Mapping[str, Strike] = {
     "worker cut": _on_victim(hosts.cut),
     "worker killed": _on_victim(hosts.killed),
     "worker full": _on_victim(hosts.full),
+    "worker stays full": _on_victim(hosts.full),
+    "worker's clock ahead": _on_victim(lambda host: hosts.ahead(host, 30)),
+    "worker's clock far ahead": _on_victim(lambda host: hosts.ahead(host, 600)),
+    "Ansible server's clock ahead": lambda scene: hosts.ahead(ANSIBLE_SERVER, 3600),
+    "new worker rebooted": _reboot_new_worker,
     "worker without sshd": _on_victim(hosts.without_sshd),
     "worker's password changed": _on_victim(hosts.other_password),
     "kubelet stopped": _on_victim(lambda host: hosts.stopped(host, "kubelet")),
@@ -182,5 +197,11 @@ _STRIKES: Mapping[str, Strike] = {
     "Node deleted": mistakes.delete_node,
     "route deleted": mistakes.delete_route,
     "worker cordoned": mistakes.cordon,
-    "VM deleted": lambda scene: cloud("delete", scene.victim),
+    "VM deleted": lambda scene: cloud("delete-server", scene.victim),
+    "eviction fails once": lambda scene: mistakes.fail_evictions(scene, times=1),
+    "evictions fail": lambda scene: mistakes.fail_evictions(scene, seconds=3600),
+    "kind unreadable": mistakes.break_kind,
+    "kind deprecated": mistakes.deprecate_kind,
+    "member marked": mistakes.mark_unhealthy,
+    "second address": mistakes.add_address,
 }

@@ -12,7 +12,13 @@ from tests.integration.laboratory import ANSIBLE_SERVER, cloud
 Mend = Callable[[], None]
 _START = 15.0
 _SSHD = "ps -eo pid,args | grep 'sshd.*listener' | grep -v grep | awk '{print $1}'"
+_SESSIONS = (
+    "ps -eo pid,args | grep -E 'sshd(-session)?: ' | grep -v -e listener -e grep"
+    " | awk '{print $1}'"
+)
 _API_SERVER = "ps -eo pid,args | grep 'apiserver.crt' | grep -v grep | awk '{print $1}'"
+#: It comes before the real one in every path, also in sudo's.
+_DATE = "/usr/local/bin/date"
 _FILL = "/fill"
 _LEFT = 131072  # bytes
 #: What the stand-in for the API server answers with, while it is there.
@@ -83,6 +89,31 @@ def rebooted(host: str) -> None:
     on(host, f"cat {boot_id.replace('boot_id', 'uuid')} >{new}")
     on(host, f"mount --bind {new} {boot_id}")
     on(host, "! systemctl cat kubelet >/dev/null 2>&1 || systemctl restart kubelet")
+
+
+def rebooting(host: str) -> Mend:
+    """Its sessions end, and it answers again when it has started."""
+    mend = without_sshd(host)
+    on(host, f"for pid in $({_SESSIONS}); do kill -9 $pid; done; true")
+
+    def back() -> None:
+        if exists(host):
+            rebooted(host)
+        mend()
+
+    return back
+
+
+def ahead(host: str, seconds: int) -> Mend:
+    """`date` on it is ahead: all hosts of the lab share the kernel's clock."""
+    script = (
+        "#!/bin/sh\n"
+        'case "$*" in *-d*|*-r*|*-s*) exec /bin/date "$@";; esac\n'
+        f'exec /bin/date -d "{seconds} seconds" "$@"\n'
+    )
+    client.on_host(host, "tee", _DATE, stdin=script)
+    on(host, f"chmod 755 {_DATE}")
+    return later(host, f"rm -f {_DATE}")
 
 
 def without_haproxy(host: str) -> None:

@@ -75,6 +75,7 @@ STRIKES: Mapping[str, Callable[[Scene], Mend | None]] = {
     "containerd away": lambda scene: hosts.stopped(scene.victim, "containerd"),
     "containerd killed": lambda scene: _kill(scene.victim, "containerd"),
     "worker full": lambda scene: _full(scene.victim),
+    "worker stays full": lambda scene: _full(scene.victim),
     "budget": _forbid_evictions,
     "playbook fails once": _with_a_spoiled_file,
     "wrong verb": _with_a_spoiled_file,

@@ -26,6 +26,7 @@ class Scene:
     :ivar broken: what the fault does is done, or never will be.
     :ivar mended: nothing is broken any more that the fault itself mends.
     :ivar others: operations that the fault has begun.
+    :ivar workers: servers of the workers before the operation.
     :ivar cured: file on the Ansible server with which playbooks fail no more.
     """
 
@@ -38,6 +39,7 @@ class Scene:
     broken: threading.Event = field(default_factory=threading.Event)
     mended: threading.Event = field(default_factory=threading.Event)
     others: list[str] = field(default_factory=list)
+    workers: frozenset[str] = frozenset()
     victim: str = ""
     victims_node: str = ""
     struck: float = 0.0
@@ -46,6 +48,7 @@ class Scene:
     def choose_victim(self) -> None:
         """Choose the worker that something happens to, while all answer."""
         workers = sorted(self.subject.cluster.workers().items())
+        self.workers = frozenset(server for _, server in workers)
         if workers:
             address, self.victim = self.chance.choice(workers)
             self.victims_node = f"worker-{address.replace('.', '-')}"
