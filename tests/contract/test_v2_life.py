@@ -10,8 +10,6 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-from tacker.sol_refactored.api import validator
-from tacker.sol_refactored.api.schemas import vnflcm_v2
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tacker_k8s_mgmt.model.exposure import Exposure
@@ -334,19 +332,6 @@ class TestHeal:
         assert {node.machine_id for node in cluster.site.cluster_nodes} == {
             f"server-{number}-new-new" for number in (4, 5, 55)
         }
-
-    def test_no_vnfc_is_refused(self, cluster):
-        """Tacker accepts an empty list, and takes it for a heal of no VNFC."""
-        before, instance = cluster.site, cluster.instance
-        body = {"vnfcInstanceId": [], "additionalParams": REPEATED}
-        validator.SolSchemaValidator(vnflcm_v2.HealVnfRequest_V200).validate(body)
-        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
-            cluster.operate("HEAL", body)
-        assert "vnfcInstanceId is an empty list" in caught.value.detail
-        assert "Send `fail` for this operation" in caught.value.detail
-        after = cluster.site
-        assert (after.files, after.owner) == (before.files, before.owner)
-        assert cluster.instance == instance
 
     @pytest.mark.parametrize("more", [{}, {"all": True}])
     def test_whole_vnf_with_a_node_that_tacker_does_not_list(self, cluster, more):
