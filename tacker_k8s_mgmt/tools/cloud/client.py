@@ -148,6 +148,8 @@ def _is(value: Any) -> str:
 
 LIMIT = 30.0  # seconds for each answer
 _TACKER = "nfv-orchestration"
+#: Clouds that openstacksdk adds: of variables ``OS_*``, and where there is no other.
+_OF_NO_FILE = {"envvars", "defaults"}
 _TEMPLATE = "heat_template_version."
 # Nova's limits, as openstacksdk names them.
 _COMPUTE = {
@@ -228,7 +230,7 @@ def _find(name: str) -> None:
         # That which OS_CLOUD names: the files have no other.
         known = []
     if name and name not in known:
-        listed = ", ".join(sorted(known)) or "none"
+        listed = ", ".join(sorted({*known} - _OF_NO_FILE)) or "none"
         raise CloudError(
             detail=f"No clouds.yaml has a cloud {name} (there are: {listed}).",
             hint=where,

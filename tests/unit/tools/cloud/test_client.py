@@ -123,10 +123,22 @@ def test_a_cloud_that_no_file_names(openstack, monkeypatch, tmp_path, by_option)
     with pytest.raises(CloudError) as caught:
         client.connect("nosuch" if by_option else None)
     text = str(caught.value)
-    assert text.startswith("No clouds.yaml has a cloud nosuch (there are: ")
+    known = "No clouds.yaml has a cloud nosuch (there are: site1, site2). "
+    assert text.startswith(known)
     assert "~/.config/openstack" in text
-    if by_option:
-        assert "site1, site2)" in text
+
+
+@pytest.mark.parametrize("has_login", [True, False])
+def test_files_without_a_cloud_have_none(openstack, monkeypatch, tmp_path, has_login):
+    """The clouds that openstacksdk adds are in no file."""
+    for name in [name for name in os.environ if name.startswith("OS_")]:
+        if not has_login:
+            monkeypatch.delenv(name)
+    file = tmp_path / "clouds.yaml"
+    file.write_text("clouds: {}")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(file))
+    with pytest.raises(CloudError, match=r"cloud nosuch \(there are: none\)\."):
+        client.connect("nosuch")
 
 
 def test_without_openstacksdk_the_error_names_the_extra(monkeypatch):
