@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A heal after a change of the instance's package, with Tacker's own code of a heal."""
+"""Heals after a change of the instance's package or of its stack in Heat.
+
+With Tacker's own code of a heal.
+"""
 
 import copy
 import json
 import shutil
 import types
+from dataclasses import replace
 from unittest import mock
 
 import pytest
@@ -14,6 +18,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker import context as tacker_context
 from tacker import manager, objects
+from tacker.common import exceptions
 from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers.openstack import openstack as infra
@@ -23,13 +28,14 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, heal_update
 from tacker_k8s_mgmt.hooks.v1 import stack as openstack
 from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.topology.heat_stack import StackResource
 from tests.contract.v1_instances import DEFINITIONS
 from tests.helpers.fakes.site import FakeSite
 
 objects.register_all()
 
 WORKER = "workerNode"
-STACK = "stack"
+STACK, GROUP, MEMBER = "stack", "group-stack", "member-stack"
 TYPES = {
     "lcm-operation-user-data": "./UserData/k8s_cluster_user_data.py",
     "lcm-operation-user-data-class": "KubernetesClusterUserData",
@@ -63,7 +69,10 @@ class World:
 
     :ivar vnfd: of the package that the instance has now.
     :ivar sent: the updates of the stack that Tacker has sent.
+    :ivar status: of the stack.
     """
+
+    status = "UPDATE_COMPLETE"
 
     def __init__(self, package):
         self.package = package
@@ -100,6 +109,7 @@ class World:
                 vdu_id=vdu,
                 storage_resource_ids=[],
                 compute_resource=types.SimpleNamespace(resource_id=f"s-{vdu}-{number}"),
+                metadata={"stack_id": STACK if vdu == "externalLB" else MEMBER},
             )
 
         info = types.SimpleNamespace(
@@ -128,9 +138,7 @@ class World:
 
     def heat(self, *_, **__):
         parameters = {"nfv": json.dumps(self.parameters["nfv"])}
-        stack = types.SimpleNamespace(
-            parameters=parameters, stack_status="UPDATE_COMPLETE"
-        )
+        stack = types.SimpleNamespace(parameters=parameters, stack_status=self.status)
         client = mock.MagicMock()
         client.get.return_value = client.stacks.get.return_value = stack
         client.stacks.files.side_effect = lambda _: dict(self.files)
@@ -248,3 +256,108 @@ def test_heal_is_refused_before_anything():
     text = str(caught.value)
     assert "workerNode: image is a in Heat and b in the package" in text
     assert "vnfPkgId" in text
+
+
+def resources(
+    member="CREATE_COMPLETE", group="CREATE_COMPLETE", server="CREATE_COMPLETE"
+):
+    """A group with one member in which there is one server."""
+    return [
+        StackResource(
+            STACK, "workers", "OS::Heat::AutoScalingGroup", "1", group, GROUP
+        ),
+        StackResource(GROUP, "ab1", "worker.yaml", "2", member, MEMBER),
+        StackResource(MEMBER, WORKER, "OS::Nova::Server", "s-workerNode-1", server),
+        StackResource(
+            STACK, "externalLB", "OS::Nova::Server", "s-externalLB-1", server
+        ),
+    ]
+
+
+def tacker_ends(world, *vnfcs, found):
+    """Whether Tacker ends a heal after which Heat has these resources."""
+    driver = object.__new__(infra.OpenStack)
+    stacks = {one.stack_id: {} for one in found}
+    for one in found:
+        named = {"physical_resource_id": one.physical_id, "resource_type": one.type}
+        stacks[one.stack_id][one.name] = named
+    driver._get_stack_resources = lambda *_: stacks
+    driver._update_vnfc_resource_info = lambda *_, **__: None
+    vim = types.SimpleNamespace(access_info={})
+    try:
+        driver.heal_vnf(
+            tacker_context.get_admin_context(), world.instance, vim, request(*vnfcs)
+        )
+        driver.post_heal_vnf(None, world.instance, vim, request(*vnfcs))
+    except exceptions.VnfHealFailed:
+        return False
+    return True
+
+
+def refused(world, *vnfcs, found=None):
+    """Why a heal is refused before anything; "" if it is not."""
+    found = resources() if found is None else found
+    try:
+        heal_update.refuse_hopeless(
+            world.instance, world.status, found, request(*vnfcs)
+        )
+    except errors.UnsupportedOperation as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        *("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE", "CHECK_FAILED"),
+        *("UPDATE_FAILED", "CREATE_FAILED", "UPDATE_IN_PROGRESS", "ROLLBACK_COMPLETE"),
+    ],
+)
+def test_stacks_in_which_tacker_heals_nothing(world, status):
+    world.status = status
+    text = refused(world, "externalLB-1")
+    assert tacker_ends(world, "externalLB-1", found=resources()) == (not text)
+    if text:
+        assert f"The stack {STACK} is {status} in Heat." in text
+        assert f"`openstack stack update --existing --wait {STACK}`" in text
+
+
+@pytest.mark.parametrize("marked", ["member", "group"])
+def test_vnfcs_that_tacker_would_not_find_after_the_heal(world, marked):
+    """Heat builds a nested stack again that is CHECK_FAILED, under another id."""
+    before = resources(**{marked: "CHECK_FAILED"})
+    after = [replace(one, stack_id=f"{one.stack_id}-2") for one in before[2:3]]
+    assert not tacker_ends(world, "workerNode-1", found=after)
+    text = refused(world, "workerNode-1", found=before)
+    name, stack = {"member": ("ab1", GROUP), "group": ("workers", STACK)}[marked]
+    assert f"{name} is CHECK_FAILED in Heat" in text
+    assert f"`openstack stack resource mark unhealthy --reset {stack} {name}`" in text
+    assert not refused(world, "externalLB-1", found=before)
+
+
+def test_vnfcs_whose_stack_heat_has_built_again(world):
+    after = [replace(one, stack_id=f"{one.stack_id}-2") for one in resources()[2:3]]
+    found = [replace(resources()[1], nested_stack_id=f"{MEMBER}-2"), *after]
+    assert not tacker_ends(world, "workerNode-1", found=found)
+    assert f"Heat no longer has the stack {MEMBER}" in refused(
+        world, "workerNode-1", found=found
+    )
+
+
+def test_vms_that_are_broken_by_themselves_are_healed(world):
+    """Heat builds the server again in the stack in which it is."""
+    found = resources(server="CHECK_FAILED")
+    for vnfc in ("workerNode-1", "externalLB-1"):
+        assert tacker_ends(world, vnfc, found=found)
+        assert not refused(world, vnfc, found=found)
+
+
+def test_hopeless_heal_is_refused_before_anything():
+    site = FakeSite()
+
+    def refuse(_):
+        raise errors.UnsupportedOperation(detail="hopeless")
+
+    site.refuse_hopeless_heal = refuse
+    with pytest.raises(errors.UnsupportedOperation, match="hopeless"):
+        heal_update.step(site, request("a")).act()

@@ -5,6 +5,9 @@ Tacker's v1 API heals by an update of the stack with the templates of the VNF pa
 that the instance has now, and with that VNFD's flavours and images for the VDUs of the
 healed VNFCs (``OpenStack.heal_vnf``). After a modification to another package Heat so
 rebuilds, or resizes, every VM of such a VDU, and no hook has drained the others.
+
+It heals in a stack that is complete only, and afterwards looks for each VNFC in the
+stack that it was in (``OpenStack.post_heal_vnf``).
 """
 
 import json
@@ -21,19 +24,23 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, stack
 from tacker_k8s_mgmt.model.yaml_text import parse_yaml
 from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY
 
 LOG = logging.getLogger(__name__)
 
 _SERVER = "OS::Nova::Server"
+_HEALABLE = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 
 
 def step(site: Any, request: Any) -> Step:
-    """Refuse a heal with which Heat would change other VMs.
+    """Refuse a heal that Tacker could not end, or with which other VMs would change.
 
-    :param site: has :meth:`changes_of_heal`.
+    :param site: has :meth:`refuse_hopeless_heal` and :meth:`changes_of_heal`.
     """
 
     def act() -> None:
+        site.refuse_hopeless_heal(request)
         changed: Mapping[str, Sequence[str]] = site.changes_of_heal(request)
         if not changed:
             return
@@ -49,6 +56,63 @@ def step(site: Any, request: Any) -> Step:
         )
 
     return Step("check that the heal changes no other VM", act)
+
+
+def refuse_hopeless(
+    vnf_instance: Any, status: str, resources: Sequence[StackResource], request: Any
+) -> None:
+    """Refuse a heal that Tacker could not end.
+
+    :param status: of the VNF instance's stack.
+    :param resources: of it and of all stacks nested in it.
+    :raises UnsupportedOperation: it is one.
+    """
+    info = vnf_instance.instantiated_vnf_info
+    top = info.instance_id
+    if status not in _HEALABLE:
+        raise errors.UnsupportedOperation(
+            detail=f"The stack {top} is {status} in Heat. Tacker heals VNFCs only in "
+            f"one that is {' or '.join(_HEALABLE)}. No VM and no node was touched.",
+            hint="An update of the stack completes it, once what `openstack stack "
+            f"failures list --long {top}` shows is fixed: `openstack stack update "
+            f"--existing --wait {top}`. It also builds again, without a drain, what is "
+            f"{UNHEALTHY}; `openstack stack resource mark unhealthy --reset` before it "
+            "keeps what is healthy.",
+        )
+    owners = {one.nested_stack_id: one for one in resources if one.nested_stack_id}
+    for vnfc in info.vnfc_resource_info:
+        if vnfc.id in request.vnfc_instance_id:
+            _see_kept(vnfc, top, owners)
+
+
+def _see_kept(vnfc: Any, top: str, owners: Mapping[str, StackResource]) -> None:
+    """Check that Heat has, and keeps, the stack in which Tacker looks for a VNFC.
+
+    :param owners: resources that are nested stacks, by the ids of these.
+    """
+    own = vnfc.metadata.get("stack_id", top)
+    if own != top and own not in owners:
+        raise errors.UnsupportedOperation(
+            detail=f"Heat no longer has the stack {own}, in which Tacker looks for the "
+            f"VNFC {vnfc.id} after its heal: Heat has built all of it again at another "
+            "time. No VM and no node was touched.",
+            hint="Heal without vnfcInstanceId, which builds the whole cluster again. Or"
+            " drain the node, have Heat build the VM again with `openstack stack "
+            "resource mark unhealthy` and `openstack stack update --existing --wait "
+            f"{top}`, and let the next scale-out or heal join it.",
+        )
+    while own in owners:
+        name, outer = owners[own].name, owners[own].stack_id
+        if owners[own].status == UNHEALTHY:
+            raise errors.UnsupportedOperation(
+                detail=f"{name} is {UNHEALTHY} in Heat, which would build all of it "
+                f"again, not only the VM of the VNFC {vnfc.id}. Tacker would then not "
+                "find the VNFC, and never heal it again. No VM and no node was "
+                "touched.",
+                hint="Take the mark away with `openstack stack resource mark unhealthy "
+                f"--reset {outer} {name}`, then heal: Tacker marks the VM itself.",
+            )
+        own = outer
 
 
 def changes(context: Any, vnf_instance: Any, request: Any) -> dict[str, list[str]]:

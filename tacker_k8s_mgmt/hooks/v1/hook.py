@@ -161,6 +161,19 @@ class V1Site(Site):
         """
         return scaling_groups.sizes(self._stack()[1])
 
+    def refuse_hopeless_heal(self, request: Any) -> None:
+        """See :func:`~tacker_k8s_mgmt.hooks.v1.heal_update.refuse_hopeless`.
+
+        :raises RemoteError: Heat did not answer as it should.
+        """
+        stack_id, resources = self._stack()
+        try:
+            client = stack.heat_of(self.context, self.instance)
+            status = str(client.stacks.get(stack_id).stack_status)
+        except Exception as error:
+            raise heat.unreadable(stack_id, error) from error
+        heal_update.refuse_hopeless(self.instance, status, resources, request)
+
     def changes_of_heal(self, request: Any) -> Mapping[str, Sequence[str]]:
         """See :func:`~tacker_k8s_mgmt.hooks.v1.heal_update.changes`."""
         return heal_update.changes(self.context, self.instance, request)
