@@ -293,8 +293,8 @@ class NodeObject:
     internal_ip: str
     kubelet_version: str
     unschedulable: bool = False
-    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
-    taints: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, Any], ...] = ()
     machine_id: str = ""
     boot_id: str = ""
     provider_id: str = ""

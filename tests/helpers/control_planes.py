@@ -48,7 +48,7 @@ class Playbooks(FakePlaybooks):
         planes = [known[name] for name in self._groups()["kube_control_plane"]]
         if not request.limit:
             site.change("etcd_members", _named(planes))
-            self._join(known.values())
+            super()._cluster(request)
             return
         assert request.limit.startswith("etcd,kube_control_plane")
         shut_out = request.limit.split(",!")[1:]

@@ -82,6 +82,7 @@ def test_secrets_in_urls(url, secrets):
         "https://{{ host }}:{{ port }}/x",
         "git@example.org:x/y",
         "https://example.org/x/@v/list",
+        "https://example.org/go/@v/list?by=me@example.org",
     ],
 )
 def test_what_has_no_secret_stays(text):

@@ -231,6 +231,15 @@ def test_workers_get_certificates_of_etcd_from_another_first_one(plugin):
     assert [PLANES[1] in run.limit.split(",") for run in joined] == [with_leader] * 2
 
 
+@pytest.mark.parametrize("planes", [1, 3])
+def test_the_only_control_plane_is_left_out_of_the_run(planes):
+    site = AvailableSite(planes, cluster={"network": {"plugin": "flannel"}})
+    site.workers.append(machine(Role.WORKER, 6))
+    scale_out(site, "server-6", wanted=site.wanted)
+    (limit,) = [run.limit for run in site.runs if run.name == "scale"]
+    assert limit.split(",") == [SIX, *([PLANES[0]] if planes > 1 else [])]
+
+
 def site_order(site):
     return [node.name for node in inventory.parse(site.files["hosts.yaml"])]
 

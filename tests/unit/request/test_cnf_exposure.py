@@ -136,6 +136,12 @@ def test_all_problems_of_services_are_in_one_error():
     )
 
 
+def test_cnf_without_services_has_none():
+    assert problems({"services": [{"name": "web"}]}) == (
+        "there is no Service web; there are none",
+    )
+
+
 def test_udp_needs_a_health_check_port_where_nodes_drop_packets():
     """Else flows to workers without a pod are lost, and no check shows it."""
     local = {"externalTrafficPolicy": "Local"}

@@ -140,9 +140,9 @@ def test_another_member_is_asked_when_the_nodes_own_is_down(etcd, tell, sshd):
     tell("endpoint-status", status(2, leader=2))
     tell("endpoint-health", health(1, 2, dead=[1]))
     found = etcd.members()
-    assert [(one.name, one.healthy, one.leader) for one in found] == [
-        ("etcd1", False, False),
-        ("etcd2", True, True),
+    assert [(one.member_id, one.healthy, one.leader) for one in found] == [
+        ("f0e1d2c3b4a59687", False, False),
+        ("2", True, True),
     ]
     assert calls(sshd)[1].startswith(f"{url(1)},{url(2)}|member list")
 

@@ -48,6 +48,8 @@ RIGHTS = [
     ),
     ("update", "endpoints", NO, NO, NO),
     ("list", "namespaces", YES, YES, YES),
+    ("get", "namespaces/blue", YES, YES, YES),
+    ("get", "namespaces/red", NO, NO, NO),
     *((verb, "namespaces", NO, NO, NO) for verb in ("create", "delete")),
     *(("get", kind, NO, NO, NO) for kind in ("nodes", "persistentvolumes")),
 ]

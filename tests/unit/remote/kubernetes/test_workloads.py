@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why workloads do not work, by the real kubectl."""
 
+import contextlib
+
 import pytest
 
 from tacker_k8s_mgmt.features.applications.workloads import Workloads
@@ -18,6 +20,41 @@ def broken(name, **labels):
     made["spec"]["selector"]["matchLabels"] = labels
     made["spec"]["template"]["metadata"]["labels"] = labels
     return made
+
+
+class Events:
+    """A cluster that has nothing but these events."""
+
+    def __init__(self, *events):
+        self._events = events
+
+    understanding = contextlib.nullcontext
+
+    def objects(self, kind, *_):
+        return self._events if kind == "events" else []
+
+
+def event(reason, type="Warning", **times):
+    return {"type": type, "reason": reason, "message": "told", **times}
+
+
+def test_the_three_latest_warnings_are_told():
+    """Some events have one time, some the other, and some have both."""
+    client = Events(
+        event("D", eventTime="2026-01-04"),
+        event("A", lastTimestamp="2026-01-01"),
+        event("C", lastTimestamp="2026-01-03", eventTime="2026-01-01"),
+        event("B", lastTimestamp=None, eventTime="2026-01-02"),
+        event("E", type="Normal", lastTimestamp="2026-01-05"),
+    )
+    text = Workloads(client).diagnosis(broken("web", app="shop"))
+    assert text == "B: told; C: told; D: told"
+
+
+def test_without_a_warning_other_events_are_told():
+    client = Events(event("A", type="Normal"), event("B", type="Normal", eventTime="1"))
+    text = Workloads(client).diagnosis(broken("web", app="shop"))
+    assert text == "A: told; B: told"
 
 
 @pytest.fixture
