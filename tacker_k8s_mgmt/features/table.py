@@ -3,14 +3,14 @@
 
 from tacker_k8s_mgmt.features.applications.feature import Applications
 from tacker_k8s_mgmt.features.exposure.exposures import Exposures
+from tacker_k8s_mgmt.features.node_settings.feature import NodeSettingsFeature
 from tacker_k8s_mgmt.features.pod_network.feature import PodNetwork
 from tacker_k8s_mgmt.features.tenants.feature import Tenants
 from tacker_k8s_mgmt.operations.feature import Feature
-from tacker_k8s_mgmt.operations.node_changes import NodeSettings
 
 #: One that is taken out of here is not part of any operation.
 FEATURES: tuple[Feature, ...] = (
-    NodeSettings(),
+    NodeSettingsFeature(),
     PodNetwork(),
     Tenants(),
     Applications(),

@@ -33,7 +33,6 @@ from tacker_k8s_mgmt.request.profile_document import Source
 from tacker_k8s_mgmt.request.reader import ClusterRequest, RequestReader
 from tacker_k8s_mgmt.request.secrets import Resolver
 from tacker_k8s_mgmt.text import Redactor, in_line
-from tacker_k8s_mgmt.topology.node_settings import Settings
 
 LOG = logging.getLogger(__name__)
 
@@ -62,6 +61,8 @@ class Hook(abc.ABC, Generic[S]):
         self.state_path = config.state_path(conf)
         self.name = name
         self.clock = Clock()
+        #: ``metadata`` of a request that modifies the VNF instance.
+        self.patch: Mapping[str, Any] = {}
         self._vnf_id = vnf_id
         self._play = 0
         self._logged = 0.0
@@ -152,9 +153,9 @@ class Hook(abc.ABC, Generic[S]):
         """Those of the VNF instance, as the operation leaves them."""
         return {}
 
-    def settings(self) -> Settings:
-        """The settings of nodes that the VNF instance's metadata have."""
-        return Settings()
+    def vnfcs(self) -> Mapping[str, str]:
+        """The server of each VNFC, by the VNFC's id."""
+        return {}
 
     @abc.abstractmethod
     def site(self, params: ClusterRequest) -> S:
@@ -211,7 +212,9 @@ class Hook(abc.ABC, Generic[S]):
             ready_timeout=self.options.ready_timeout,
             poll_interval=self.options.poll_interval,
             on_progress=self.progress,
-            settings=self.settings(),
+            metadata=self.metadata,
+            patch=self.patch,
+            vnfcs=self.vnfcs(),
             features=FEATURES,
         )
 

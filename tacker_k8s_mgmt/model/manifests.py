@@ -17,7 +17,6 @@ from typing import Any
 import yaml
 
 from tacker_k8s_mgmt.model import kubernetes_yaml, object_shapes
-from tacker_k8s_mgmt.model.placement import Workload
 
 Object = Mapping[str, Any]
 
@@ -247,19 +246,6 @@ def registry_of(image: str) -> str:
     host, slash, _ = image.partition("/")
     is_host = slash and ("." in host or ":" in host or host == "localhost")
     return host if is_host else "docker.io"
-
-
-def bound(objects: Iterable[Object]) -> Iterator[Workload]:
-    """The workloads whose pods need labels of nodes."""
-    for one in objects:
-        spec = template_of(one).get("spec") or {}
-        selector = spec.get("nodeSelector") or {}
-        affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-        if selector or affinity:
-            metadata = one["metadata"]
-            place = metadata.get("namespace") or ""
-            name = metadata["name"]
-            yield Workload.read(one["kind"], place, name, selector, affinity)
 
 
 def with_config(objects: Iterable[Object], digest: str) -> list[dict[str, Any]]:

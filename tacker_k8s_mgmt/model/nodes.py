@@ -16,6 +16,10 @@ from typing import Any, TypeVar
 from tacker_k8s_mgmt.errors import ClusterError
 from tacker_k8s_mgmt.model import network_plugins, untrusted
 
+#: The taint of a node in maintenance, key and effect.
+MAINTENANCE_TAINT = ("tacker-k8s-mgmt/maintenance", "NoExecute")
+#: The annotation of a node that an operation of this driver has cordoned.
+CORDONED = "tacker-k8s-mgmt/cordoned"
 _PORTS = MappingProxyType({"https": 443, "http": 80})
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The external load balancer, by calls of its script; a cluster need not have one.
 
-Nodes in maintenance get no routes.
+Nodes that a feature takes out of service get no routes.
 """
 
 from collections.abc import Callable, Sequence
@@ -212,12 +212,12 @@ def _target(state: ClusterState) -> tuple[Machine, LoadBalancer]:
 
 
 def _servers(state: ClusterState, nodes: Sequence[Node], role: Role) -> tuple[str, ...]:
-    """NAME=ADDRESS of those with this role, without nodes in maintenance.
+    """NAME=ADDRESS of those with this role, without those out of service.
 
     While the only control plane in service is healed, the API is at the others.
     """
     ours = of_role(nodes, role)
-    in_service = [node for node in ours if not state.in_maintenance(node)]
+    in_service = [node for node in ours if state.in_service(node)]
     if role is Role.CONTROL_PLANE:
         in_service = in_service or [*ours]
     return tuple(f"{node.name}={node.address}" for node in in_service)

@@ -7,28 +7,23 @@ Each source is read on its own: the failure of one hides no other.
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
-from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import Node, NodeObject, Role, name_nodes
 from tacker_k8s_mgmt.operations.feature import Feature
 from tacker_k8s_mgmt.operations.records import ClusterRecords, nodes_in
 from tacker_k8s_mgmt.remote.readonly_site import ReadOnlySite
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.status import rows as report
-from tacker_k8s_mgmt.status import settings_report
 from tacker_k8s_mgmt.status.facts import Answers, HealCommands, Report, Source
-from tacker_k8s_mgmt.status.settings_report import SettingsReport
 from tacker_k8s_mgmt.text import Redactor
 from tacker_k8s_mgmt.topology import membership
 from tacker_k8s_mgmt.topology.heat_stack import Machines
-from tacker_k8s_mgmt.topology.node_settings import Settings
 
 Answer = TypeVar("Answer")
 Listing = tuple[tuple[Node, ...], frozenset[str] | None]
-Objects = tuple[tuple[NodeObject, ...], Mapping[str, NodeMetadata]]
 
 
 class ClusterInspection:
@@ -39,14 +34,14 @@ class ClusterInspection:
         params: ClusterRequest,
         vnf_id: str,
         view: ReadOnlySite,
-        settings: Settings | None = None,
+        metadata: Mapping[str, Any] | None = None,
         heals: HealCommands | None = None,
         features: Sequence[Feature] = (),
     ) -> None:
         self._params = params
         self._vnf_id = vnf_id
         self._view = view
-        self._settings = settings or Settings()
+        self._metadata = metadata or {}
         self._heals = heals or HealCommands()
         self._redact = Redactor(params.secrets())
         self._features = features
@@ -54,7 +49,9 @@ class ClusterInspection:
         #: The sources of the core's rows that could not be read.
         self._silent: frozenset[Source] = frozenset()
         self._balancer: BalancerStatus | None = None
-        #: The control planes to ask; None: not known yet.
+        #: None: not known yet.
+        self._nodes: tuple[Node, ...] | None = None
+        #: The control planes to ask; None: likewise.
         self._planes: tuple[Node, ...] | None = None
 
     @property
@@ -66,6 +63,16 @@ class ClusterInspection:
     def view(self) -> ReadOnlySite:
         """The site, read-only."""
         return self._view
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Those of the VNF instance."""
+        return self._metadata
+
+    @property
+    def heals(self) -> HealCommands:
+        """The commands that heal, with the server of each VNFC."""
+        return self._heals
 
     @property
     def records(self) -> ClusterRecords:
@@ -92,22 +99,33 @@ class ClusterInspection:
     def ask_cluster(self, read: Callable[[Node], Answer]) -> Answer | None:
         """The same of the cluster, through a control plane that answers."""
         if self._planes is None:
-            listing = self._read(Source.INVENTORY, self._listing)
-            self._planes = _control_planes(listing[0] if listing else (), None)
+            self._planes = _control_planes(self.nodes(), None)
         planes = self._planes
         return self.ask(Source.CLUSTER, lambda: _first(planes, read))
+
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes of Heat and inventory; before they are compared, the inventory's.
+
+        :returns: none if the inventory cannot be read.
+        """
+        if self._nodes is None:
+            listing = self._read(Source.INVENTORY, self._listing)
+            self._nodes = listing[0] if listing else ()
+        return self._nodes
 
     def take(self) -> Report:
         """Read the sources, and compare them."""
         answers = self._answers()
         try:
-            rows = report.compare(answers, self._params)
+            members = report.members_of(answers)
         except errors.ClusterError as error:
             self._fail(Source.HEAT, error)
-            rows = report.compare(replace(answers, machines=None), self._params)
+            answers = replace(answers, machines=None)
+            members = report.members_of(answers)
+        self._nodes = tuple(one.place for one in members if one.place)
         self._silent = frozenset(self._failures)
-        of_features = (row for one in self._features for row in one.report(self))
-        rows = (*rows, *of_features)
+        found = [one.report(self) for one in self._features]
+        rows = report.compare(members, answers, self._params, found)
         sources = report.sources(self._params)
         failures = {s: self._failures[s] for s in sources if s in self._failures}
         return Report(rows, sources, failures, self._heals)
@@ -124,7 +142,9 @@ class ClusterInspection:
             if machines and listed:
                 machines = self._settled(machines, listed)
             planes = _control_planes(listed, machines)
-            nodes = pool.submit(self._read, Source.CLUSTER, lambda: self._nodes(planes))
+            nodes = pool.submit(
+                self._read, Source.CLUSTER, lambda: self._objects(planes)
+            )
             clocks = pool.submit(
                 self._read,
                 Source.INVENTORY,
@@ -134,28 +154,16 @@ class ClusterInspection:
                 self._balancer = self._read(
                     Source.BALANCER, lambda: self._status(machines)
                 )
-            objects, marks = nodes.result() or (None, None)
             return Answers(
                 machines=machines,
                 inventory=listed,
                 joined=joined,
-                nodes=objects,
+                nodes=nodes.result(),
                 balancer=self._balancer,
                 vims=vims,
                 counts=counts,
-                marks=marks,
-                settings=self._settings,
                 clocks=clocks.result(),
             )
-
-    def compare_settings(self) -> SettingsReport:
-        """Compare the settings of the nodes only, with those of the Node objects."""
-        listing = self._read(Source.INVENTORY, self._listing)
-        listed = listing[0] if listing else ()
-        planes = _control_planes(listed, None)
-        _, marks = self._read(Source.CLUSTER, lambda: self._nodes(planes)) or ((), {})
-        rows = settings_report.rows(listed, marks, self._settings, self._params)
-        return SettingsReport(tuple(rows), self._settings.problems, self._failures)
 
     def _read(self, source: Source, read: Callable[[], Answer]) -> Answer | None:
         try:
@@ -194,15 +202,13 @@ class ClusterInspection:
             )
         return membership.at_recorded_addresses(machines, listed, balancer)
 
-    def _nodes(self, control_planes: tuple[Node, ...]) -> Objects:
+    def _objects(self, control_planes: tuple[Node, ...]) -> tuple[NodeObject, ...]:
         """The Node objects, through a control plane that answers."""
 
-        def ask(plane: Node) -> Objects:
-            cluster = self._view.cluster(plane)
-            marks = {one.name: one for one in cluster.marks()}
-            nodes = tuple(cluster.nodes())
+        def ask(plane: Node) -> tuple[NodeObject, ...]:
+            nodes = tuple(self._view.cluster(plane).nodes())
             self._planes = (plane,)
-            return nodes, marks
+            return nodes
 
         self._planes = ()
         return _first(control_planes, ask)

@@ -6,7 +6,7 @@ cluster's lock. The content comes from Heat, the cluster and the inventory; of t
 inventory there is a copy.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from oslo_log import log as logging
@@ -152,17 +152,21 @@ def compare(
     state: ClusterState,
     meanwhile: Callable[[], None] = lambda: None,
     leaves: Callable[[str], bool] = lambda server_id: False,
+    *,
+    checked: bool = True,
 ) -> tuple[Membership, NodeObjects]:
     """The membership of the cluster, and its Node objects by name.
 
     :param meanwhile: called before the cluster lists its nodes.
     :param leaves: whether the operation removes or rebuilds the VM with this server id.
+    :param checked: whether features may refuse the operation.
     :raises ClusterError: there is no inventory to compare with, no control plane of it
         is there any more, or the load balancer has no VM that can be used.
     :raises UnsupportedOperation: an address in the cluster has changed.
-    :raises SettingsError: the settings of nodes are wrong.
+    :raises ProblemList: entries of the metadata are wrong.
     """
-    state.deps.settings.check()
+    for work in state.works if checked else ():
+        work.check_metadata()
     with ThreadPoolExecutor(2) as pool:
         # Heat takes longer than two logins.
         listing = pool.submit(state.site.machines)
@@ -199,7 +203,8 @@ def compare(
         state.machines, previous, state.members, frozenset(seen), out
     )
     state.nodes, state.returning = members.nodes, members.returning
-    state.kept_in_service = frozenset(_in_service(state, seen))
+    for work in state.works:
+        work.compared(seen)
     _note_absent(state, members)
     return members, seen
 
@@ -319,14 +324,3 @@ def _refuse_lost(previous: Sequence[Node], missing: Collection[str]) -> None:
             f"were replaced: {names_of(planes)}. With them the cluster is lost.",
             hint="Heal the whole VNF, which builds the cluster anew.",
         )
-
-
-def _in_service(state: ClusterState, seen: NodeObjects) -> Iterator[str]:
-    """The full members that are not in maintenance.
-
-    Where a request could not begin one, the pods of the node were not drained.
-    """
-    for node in state.nodes:
-        joined = node.server_id in state.members and node.name in seen
-        if joined and not seen[node.name].in_maintenance:
-            yield node.name

@@ -317,7 +317,7 @@ class ControlPlaneJoin:
             return
         if balancing.exists(state):
             balancing.set_control_planes(state, state.nodes)
-        if balancing.exists(state) and not state.in_maintenance(plane):
+        if balancing.exists(state) and state.in_service(plane):
             readiness.wait_until_healthy(
                 state.deps,
                 lambda: _not_up(plane, balancing.status(state).control_planes),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.operations.step import Step
-from tacker_k8s_mgmt.status.facts import Row
+from tacker_k8s_mgmt.status.facts import Contribution
 
 if TYPE_CHECKING:
     from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
@@ -30,6 +30,24 @@ class Work:
 
     def __init__(self, state: "ClusterState") -> None:
         self._state = state
+
+    # Every operation
+
+    def check_metadata(self) -> None:
+        """Refuse an operation on an existing cluster, before it begins.
+
+        :raises ProblemList: entries of the metadata are wrong.
+        """
+
+    def compared(self, seen: "NodeObjects") -> None:
+        """Note what matters of the cluster, once the operation knows its nodes.
+
+        :param seen: the Node objects.
+        """
+
+    def in_service(self, node: Node) -> bool:
+        """Whether the load balancer may have a route to a node."""
+        return True
 
     # New nodes, and a new cluster
 
@@ -129,9 +147,9 @@ class Feature:
         """What is wrong before a cluster is made, as sentences."""
         return ()
 
-    def report(self, survey: "ClusterInspection") -> Sequence[Row]:
-        """Its rows of ``cluster check``; reads what they need through the survey."""
-        return ()
+    def report(self, survey: "ClusterInspection") -> Contribution:
+        """Its part of ``cluster check``; reads what it needs through the survey."""
+        return Contribution()
 
     def work(self, state: "ClusterState") -> Work:
         """Its work in one operation."""

@@ -5,12 +5,11 @@ What it can change, such as the settings of the nodes, are features. All of thos
 it concerns are checked before one changes anything.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.operations.compare import compare
-from tacker_k8s_mgmt.operations.feature import Feature
+from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 
@@ -50,10 +49,7 @@ class Modify:
         *,
         checked: bool = True,
     ) -> None:
-        # All problems are reported together, with those that the cluster shows.
-        self._known = (*deps.params.metadata_problems, *deps.settings.problems)
-        settings = replace(deps.settings, problems=())
-        self._state = ClusterState(replace(deps, settings=settings))
+        self._state = ClusterState(deps)
         wanted = concerned(deps.features, patch)
         works = zip(deps.features, self._state.works, strict=True)
         self._works = tuple(work for feature, work in works if feature in wanted)
@@ -79,12 +75,23 @@ class Modify:
 
     def _check(self) -> None:
         state = self._state
-        members, seen = compare(state)
+        # All problems are reported together, with those that the cluster shows.
+        members, seen = compare(state, checked=False)
         state.nodes = tuple(n for n in members.nodes if n not in members.joining)
         for work in self._works:
             work.inspect(seen)
         if not self._checked:
             return
+        known = (*state.params.metadata_problems, *_refusals(state.works))
         found = (text for work in self._works for text in work.problems())
-        if problems := (*self._known, *found):
+        if problems := (*known, *found):
             raise ModificationRefused(problems)
+
+
+def _refusals(works: Iterable[Work]) -> Iterator[str]:
+    """The problems for which features refuse every other operation."""
+    for work in works:
+        try:
+            work.check_metadata()
+        except errors.ProblemList as error:
+            yield from error.problems

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from oslo_log import log as logging
 
@@ -31,7 +31,6 @@ from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.request import fields
 from tacker_k8s_mgmt.request.reader import API_PORT, ClusterRequest
 from tacker_k8s_mgmt.topology.heat_stack import Machines
-from tacker_k8s_mgmt.topology.node_settings import Settings
 
 LOG = logging.getLogger(__name__)
 
@@ -47,7 +46,9 @@ class OperationContext:
     :param ready_timeout: limit in seconds for nodes to become Ready.
     :param poll_interval: longest pause between two probes, seconds.
     :param on_progress: receives the progress of a playbook.
-    :param settings: of the nodes.
+    :param metadata: of the VNF instance, as the operation leaves them.
+    :param patch: the names of the entries that the request changes.
+    :param vnfcs: the server of each VNFC, by the VNFC's id.
     :param features: in the order of their work.
     """
 
@@ -58,7 +59,9 @@ class OperationContext:
     ready_timeout: float
     poll_interval: float
     on_progress: Callable[[Progress], None]
-    settings: Settings = field(default_factory=Settings)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    patch: Collection[str] = ()
+    vnfcs: Mapping[str, str] = field(default_factory=dict)
     features: tuple[Feature, ...] = ()
 
 
@@ -77,8 +80,6 @@ class ClusterState:
     :param healing: the heal that is under way or was given up.
     :param balancer: the load balancer as recorded, if it is.
     :param inputs: texts of inventory and variables as last written.
-    :param kept_in_service: names of the members that are not in maintenance, and stay
-        so whatever the settings want: only a modification takes them out of service.
     """
 
     deps: OperationContext
@@ -92,7 +93,6 @@ class ClusterState:
     healing: Healing = field(default_factory=Healing)
     balancer: Machine | None = None
     inputs: tuple[str, ...] = ()
-    kept_in_service: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self._works = tuple(one.work(self) for one in self.deps.features)
@@ -166,11 +166,6 @@ class ClusterState:
         balancer = (vms.load_balancer,) if vms.load_balancer else ()
         return (*vms.control_planes, *vms.workers, *balancer)
 
-    def in_maintenance(self, node: Node) -> bool:
-        """Whether this node is in maintenance, or is to be when it has joined."""
-        wanted = self.deps.settings.of(node, self.params).maintenance
-        return wanted and node.name not in self.kept_in_service
-
     def nic_mtus(self) -> Sequence[int]:
         """The recorded MTU of the interfaces, where the MTU of the pods follows it."""
         if self.params.cluster.network.mtu != fields.NODES:
@@ -178,6 +173,10 @@ class ClusterState:
         return self.records.nic_mtus() or ()
 
     # Features
+
+    def in_service(self, node: Node) -> bool:
+        """Whether no feature takes this node out of service."""
+        return all(work.in_service(node) for work in self._works)
 
     def terminating(self, forced: bool) -> tuple[Step, ...]:
         """The steps of the features while the cluster is still there.

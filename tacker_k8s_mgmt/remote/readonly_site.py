@@ -20,7 +20,6 @@ from tacker_k8s_mgmt.remote.ssh.known_hosts import (
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.status.facts import HealCommands
-from tacker_k8s_mgmt.topology.node_settings import Settings
 
 
 class NoSuchInstance(Exception):
@@ -32,7 +31,7 @@ class OpenCluster:
     """A VNF instance that is a cluster.
 
     :param operation: its unfinished operation, as text; "" if there is none.
-    :param settings: of its nodes.
+    :param metadata: of the VNF instance.
     :param heals: the commands that heal it.
     """
 
@@ -41,7 +40,7 @@ class OpenCluster:
     operation: str
     params: ClusterRequest
     view: "ReadOnlySite"
-    settings: Settings
+    metadata: Mapping[str, Any]
     heals: HealCommands
 
 

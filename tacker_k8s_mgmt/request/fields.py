@@ -20,7 +20,6 @@ from urllib.parse import SplitResult
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, SecretStr, Strict
 
 from tacker_k8s_mgmt.model import network_plugins, untrusted
-from tacker_k8s_mgmt.model.node_settings import KEY, NAME
 from tacker_k8s_mgmt.request.profile_document import NAME as PROFILE
 from tacker_k8s_mgmt.text import STARS, in_private_key, in_url, without_login
 
@@ -283,8 +282,13 @@ LONGEST = 4096
 NODES = "nodes"
 
 _VERSION = re.compile(r"v?(1\.[0-9]{1,3}\.[0-9]{1,3})")
-#: The value of a label, unless it is empty.
-LABEL_VALUE = re.compile(NAME)
+_DNS = (
+    r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
+)
+#: Patterns of the value of a label, unless it is empty, and of its key.
+LABEL_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+LABEL_KEY = rf"(?:{_DNS}/)?{LABEL_NAME}"
+LABEL_VALUE = re.compile(LABEL_NAME)
 _HOST_AND_PORT = (
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
 )
@@ -414,15 +418,20 @@ OptionalImageHost = Optional[
     ]
 ]
 Label = Annotated[
-    str, _matching(f"{KEY}=(?:{NAME})?", "a label such as example.org/kind=fast")
+    str,
+    _matching(
+        f"{LABEL_KEY}=(?:{LABEL_NAME})?", "a label such as example.org/kind=fast"
+    ),
 ]
 OptionalLabelKey = Optional[
-    Annotated[str, _matching(KEY, "a label's key such as example.org/compute-host")]
+    Annotated[
+        str, _matching(LABEL_KEY, "a label's key such as example.org/compute-host")
+    ]
 ]
 Taint = Annotated[
     str,
     _matching(
-        f"{KEY}(?:=(?:{NAME})?)?:(?:NoSchedule|PreferNoSchedule|NoExecute)",
+        f"{LABEL_KEY}(?:=(?:{LABEL_NAME})?)?:(?:NoSchedule|PreferNoSchedule|NoExecute)",
         "a taint such as dedicated=video:NoSchedule, with the effect NoSchedule, "
         "PreferNoSchedule or NoExecute",
     ),

@@ -201,6 +201,14 @@ def with_metadata_lists(
     return written
 
 
+def merged_metadata(
+    metadata: Mapping[str, Any], patch: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The metadata after a request that modifies the VNF instance, as Tacker merges."""
+    values = {**metadata, **patch}
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def _replaced(
     written: WrittenRequest, entry: str, attribute: str, value: Any
 ) -> WrittenRequest:

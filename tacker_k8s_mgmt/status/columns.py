@@ -4,15 +4,13 @@
 A source that could not be read proves nothing: no finding follows from its silence.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from posixpath import basename
 
-from tacker_k8s_mgmt.model import node_marks
 from tacker_k8s_mgmt.model.load_balancer import Server
-from tacker_k8s_mgmt.model.node_marks import NodeMetadata
-from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import (
+    CORDONED,
     Count,
     Node,
     NodeObject,
@@ -44,7 +42,8 @@ _NOT_ADDED = (
     "supported, have Heat delete it."
 )
 _RESTORE = "Restore hosts.yaml in the cluster's directory, or heal the whole VNF."
-_SEND_AGAIN = (
+#: For what an entry of the metadata wants.
+SEND_AGAIN = (
     "Modify the VNF instance again with that entry of its metadata, even an unchanged "
     "one; `cluster labels` lists the entries."
 )
@@ -73,8 +72,8 @@ class Member:
     :param seen: its Node object.
     :param route: the load balancer's server for it.
     :param joins: the next scale-out or heal joins it.
-    :param settings: those that it is to have.
-    :param marks: what its Node object has of them; None where that is not known.
+    :param out_of_service: whether it is to be cordoned, without routes.
+    :param others: differences in the cluster that features have found.
     """
 
     name: str
@@ -86,8 +85,8 @@ class Member:
     seen: NodeObject | None = None
     route: Server | None = None
     joins: bool = False
-    settings: NodeSettings = field(default_factory=NodeSettings)
-    marks: NodeMetadata | None = None
+    out_of_service: bool = False
+    others: Sequence[Finding] = ()
 
     @property
     def is_worker(self) -> bool:
@@ -197,8 +196,7 @@ def cluster(member: Member, answers: Answers) -> Cell:
         return differs("-", "not in the cluster", remedy)
     text = "Ready" if seen.ready else "NotReady"
     if seen.unschedulable:
-        wanted = member.settings.maintenance
-        text += ", maintenance" if wanted else ", cordoned"
+        text += ", maintenance" if member.out_of_service else ", cordoned"
     if gone and listed:
         return Cell(text)
     if gone and answers.inventory is not None:
@@ -218,14 +216,13 @@ def _conditions(member: Member, seen: NodeObject) -> Iterator[Finding]:
         yield _finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
     elif problem := unfinished(seen.taints):
         yield _finding(f"Ready, and takes no pods yet: {problem}", _CONTROLLER)
-    if seen.unschedulable and not member.settings.maintenance:
+    if seen.unschedulable and not member.out_of_service:
         yield _cordoned(member.name, by_us=seen.cordoned_by_us)
     if member.place and seen.internal_ip not in ("", member.place.address):
         text = f"at {seen.internal_ip} in the cluster, not at {member.place.address}"
         yield Finding(text, "Look at `--node-ip` of its kubelet.")
-    if member.marks and not member.joins:
-        for text in node_marks.differences(member.marks, member.settings):
-            yield Finding(text, _SEND_AGAIN)
+    if not member.joins:
+        yield from member.others
 
 
 def _cordoned(name: str, *, by_us: bool) -> Finding:
@@ -237,7 +234,7 @@ def _cordoned(name: str, *, by_us: bool) -> Finding:
         "cordoned by an operation that has not completed, gets no new pods",
         "A retry of that operation goes on. If it was given up, or to use the node "
         f"meanwhile: {uncordon}, and `kubectl annotate node {name} "
-        f"{node_marks.CORDONED}-`.",
+        f"{CORDONED}-`.",
     )
 
 
@@ -251,9 +248,9 @@ def balancer(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
     if route is None:
         return _unrouted(member, answers, wanted)
     state = route.state or "routed"
-    if member.settings.maintenance:
+    if member.out_of_service:
         text = "in maintenance, and the load balancer routes to it"
-        return differs(state, text, _SEND_AGAIN)
+        return differs(state, text, SEND_AGAIN)
     if place is None:
         if answers.machines is None or answers.inventory is None:
             return Cell(state)
@@ -278,7 +275,7 @@ def balancer(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
 
 
 def _unrouted(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
-    if member.settings.maintenance:
+    if member.out_of_service:
         return Cell("maintenance")
     place = member.place
     lacking = (

@@ -7,15 +7,13 @@ that heals what differs: complete, with the ids that Tacker takes.
 """
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
-from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import Count, Node, NodeObject, Role
 from tacker_k8s_mgmt.model.vim import Vim
 from tacker_k8s_mgmt.topology.heat_stack import Machines
-from tacker_k8s_mgmt.topology.node_settings import Settings
 
 #: Of openstack, for the v2 API.
 _V2 = "--os-tacker-api-version 2"
@@ -93,8 +91,6 @@ class Answers:
     :param balancer: None also for a cluster without a load balancer.
     :param vims: none or one.
     :param counts: of the groups of VMs.
-    :param marks: what the Node objects have of their settings, by name.
-    :param settings: of the nodes, in the VNF instance's metadata.
     :param clocks: seconds by which the clocks of nodes are ahead, by their names.
     """
 
@@ -105,8 +101,6 @@ class Answers:
     balancer: BalancerStatus | None = None
     vims: tuple[Vim, ...] | None = None
     counts: tuple[Count, ...] | None = None
-    marks: Mapping[str, NodeMetadata] | None = None
-    settings: Settings = field(default_factory=Settings)
     clocks: Mapping[str, float] | None = None
 
 
@@ -151,6 +145,20 @@ class Row:
         """All differences, column by column."""
         for cell in self.cells.values():
             yield from cell.findings
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What a feature adds to the comparison.
+
+    :param rows: of its own.
+    :param findings: differences in the cluster's column of nodes, by their names.
+    :param out_of_service: names of the nodes that are to be cordoned, without routes.
+    """
+
+    rows: Sequence[Row] = ()
+    findings: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
+    out_of_service: Collection[str] = ()
 
 
 @dataclass(frozen=True)

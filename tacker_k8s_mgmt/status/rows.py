@@ -9,18 +9,25 @@ they are not Ready however healthy they are, and a heal of one fails, since the 
 cannot join. So heals of nodes wait for it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tacker_k8s_mgmt.model import nodes as clock_skew
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
-from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Role, api_url, name_nodes
 from tacker_k8s_mgmt.request.installation import LoadBalancer
 from tacker_k8s_mgmt.request.reader import API_PORT, ClusterRequest
 from tacker_k8s_mgmt.status import columns
 from tacker_k8s_mgmt.status.columns import BLANK, UNKNOWN, Member
-from tacker_k8s_mgmt.status.facts import Answers, Cell, Finding, Heal, Row, Source
+from tacker_k8s_mgmt.status.facts import (
+    Answers,
+    Cell,
+    Contribution,
+    Finding,
+    Heal,
+    Row,
+    Source,
+)
 from tacker_k8s_mgmt.topology import membership
 from tacker_k8s_mgmt.topology.membership import Membership
 
@@ -139,15 +146,21 @@ def _faults(status: BalancerStatus, wanted: LoadBalancer) -> Iterator[Finding]:
 _NOT_COMPLETE = "it is on its way"
 
 
-def compare(answers: Answers, params: ClusterRequest) -> tuple[Row, ...]:
+def compare(
+    members: Iterable[Member],
+    answers: Answers,
+    params: ClusterRequest,
+    contributions: Sequence[Contribution] = (),
+) -> tuple[Row, ...]:
     """The rows: control planes, workers and, if there is one, the load balancer.
 
-    A group of VMs has a row where Tacker's number of its VMs is not Heat's.
+    A group of VMs has a row where Tacker's number of its VMs is not Heat's. The rows of
+    features come last.
 
-    :raises ClusterError: if two VMs have one address.
+    :param members: see :func:`members_of`.
     """
     wanted = params.load_balancer
-    rows = [_row(member, answers, wanted) for member in _members(answers, params)]
+    rows = [_row(_with(contributions, member), answers, wanted) for member in members]
     if wanted:
         rows = list(held_back(answers, rows))
         rows.append(balancer_row(answers, wanted, rows))
@@ -164,7 +177,14 @@ def compare(answers: Answers, params: ClusterRequest) -> tuple[Row, ...]:
         row.cells[Source.VIM] = cell
     else:
         rows.append(_plain_row("cluster", Role.CONTROL_PLANE, Source.VIM, cell))
-    return tuple(rows)
+    return (*rows, *(row for one in contributions for row in one.rows))
+
+
+def _with(contributions: Iterable[Contribution], member: Member) -> Member:
+    name = member.name
+    found = [text for one in contributions for text in one.findings.get(name, ())]
+    out = any(name in one.out_of_service for one in contributions)
+    return replace(member, out_of_service=out, others=found)
 
 
 def sources(params: ClusterRequest) -> tuple[Source, ...]:
@@ -172,7 +192,11 @@ def sources(params: ClusterRequest) -> tuple[Source, ...]:
     return tuple(s for s in Source if params.load_balancer or s is not Source.BALANCER)
 
 
-def _members(answers: Answers, params: ClusterRequest) -> list[Member]:
+def members_of(answers: Answers) -> list[Member]:
+    """The nodes and VMs that the sources have under one name each.
+
+    :raises ClusterError: two VMs have one address.
+    """
     heat, members = answers.machines, _membership(answers)
     listed = {node.name: node for node in answers.inventory or ()}
     seen = {node.name: node for node in answers.nodes or ()}
@@ -207,8 +231,6 @@ def _members(answers: Answers, params: ClusterRequest) -> list[Member]:
             seen=seen.get(name),
             route=routes.get(name) or backends.get(name),
             joins=node in joining,
-            settings=answers.settings.of(place, params) if place else NodeSettings(),
-            marks=(answers.marks or {}).get(name),
         )
 
     there = {name: nodes[name] for name in nodes if nodes[name].server_id in complete}

@@ -170,7 +170,7 @@ GUARDS = (
         "nodes in maintenance have no routes",
         V2,
         balancing._servers,
-        "if not state.in_maintenance(node)",
+        "if state.in_service(node)",
         "if True",
         "route True, maintenance True",
         ("maintain", "heal_workers"),

@@ -53,9 +53,13 @@ def first_step(tmp_path, monkeypatch):
         monkeypatch.setattr(site, "server_findings", lambda: ())
         monkeypatch.setattr(preconditions, "names_taken", lambda _: ())
         monkeypatch.setattr(feature, "package_problems", lambda *_: ())
-        settings = types.SimpleNamespace(problems=())
         deps: Any = types.SimpleNamespace(
-            settings=settings, params=params(), site=site, features=FEATURES
+            metadata={},
+            patch=(),
+            vnfcs={},
+            params=params(),
+            site=site,
+            features=FEATURES,
         )
         return driver._instantiate_start(one, deps, site).steps[0]
 

@@ -5,12 +5,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from tacker_k8s_mgmt.features.node_settings.marks import NodeMetadata
 from tacker_k8s_mgmt.features.table import FEATURES
-from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.operations.modify import Modify
 from tacker_k8s_mgmt.remote.readonly_site import ReadOnlySite
-from tacker_k8s_mgmt.topology.node_settings import Settings
+from tacker_k8s_mgmt.status.facts import HealCommands
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import run
@@ -33,7 +33,8 @@ def wants(site: FakeSite, metadata: Mapping[str, str], **servers: str) -> None:
     """
     known = {"five": "server-5", "fiftyfive": "server-55", "plane": "server-4"}
     # A request names what it removes, too.
-    site.settings = Settings.read(metadata, {**known, **servers}, {**metadata, **OUT})
+    site.metadata, site.vnfc_servers = dict(metadata), {**known, **servers}
+    site.patch = {**metadata, **OUT}
 
 
 def modify(
@@ -60,10 +61,14 @@ def routes(site: FakeSite) -> Collection[str]:
     return {name for name, _ in site.routes}
 
 
+def heals(site: FakeSite) -> HealCommands:
+    return HealCommands(VNF, vnfcs=site.vnfc_servers)
+
+
 def report(site: FakeSite) -> list[tuple[str, str]]:
     """What ``cluster check`` finds."""
     view = cast(ReadOnlySite, site)
     done = ClusterInspection(
-        params(), VNF, view, site.settings, features=FEATURES
+        params(), VNF, view, site.metadata, heals(site), features=FEATURES
     ).take()
     return [(row.name, found.text) for row in done.rows for found in row.findings]

@@ -36,7 +36,9 @@ def dependencies(
         ready_timeout=60,
         poll_interval=5,
         on_progress=lambda progress: None,
-        settings=site.settings,
+        metadata=site.metadata,
+        patch=site.patch,
+        vnfcs=site.vnfc_servers,
         features=site.features,
     )
 

@@ -8,7 +8,6 @@ from typing import Any, cast
 from tacker_k8s_mgmt.features.exposure import rows as exposure_rows
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ExposedService, Server
-from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import (
     Count,
     Machine,
@@ -21,9 +20,8 @@ from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.model.vim import Vim
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.status.facts import Answers, Row, Source
-from tacker_k8s_mgmt.status.rows import compare
+from tacker_k8s_mgmt.status.rows import compare, members_of
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
-from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.samples import REMOVED, machine, parsed
 
 CP, W5, W55 = "control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"
@@ -84,8 +82,6 @@ class Scene:
         self.services: list[ExposedService] = []
         self.exposures: list[Exposure] = []
         self.cluster_services: list[Service] = []
-        self.marks: dict[str, NodeMetadata] = {}
-        self.settings = Settings()
 
     def node(self, name: str, **changes: Any) -> None:
         self.nodes[name] = replace(self.nodes[name], **changes)
@@ -124,11 +120,8 @@ class Scene:
             ),
             vims=tuple(self.vims),
             counts=self.counts,
-            marks=self.marks,
-            settings=self.settings,
         )
-        # The settings are Tacker's, which is no source of its own.
-        unread: Any = dict.fromkeys(set(silent) - {"settings", "exposures", "services"})
+        unread: Any = dict.fromkeys(set(silent) - {"exposures", "services"})
         return replace(said, **unread)
 
     def exposed(self, silent: Iterable[str] = ()) -> exposure_rows.Answers:
@@ -142,7 +135,8 @@ class Scene:
 def rows(
     scene: Scene, params: ClusterRequest = PARAMS, silent: Iterable[str] = ()
 ) -> dict[str, Row]:
-    found = compare(scene.answers(silent), params)
+    answers = scene.answers(silent)
+    found = compare(members_of(answers), answers, params)
     exposed = exposure_rows.rows(scene.exposed(silent)) if params.load_balancer else ()
     return {row.name: row for row in (*found, *exposed)}
 

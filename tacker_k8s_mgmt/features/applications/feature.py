@@ -22,13 +22,14 @@ from tacker_k8s_mgmt.features.applications.report import (
 from tacker_k8s_mgmt.features.applications.rollout import Rollout
 from tacker_k8s_mgmt.features.applications.sources import Sources, Wanted, namespace_of
 from tacker_k8s_mgmt.features.exposure import exposures
-from tacker_k8s_mgmt.model import exposure, manifests, node_marks
+from tacker_k8s_mgmt.features.node_settings.feature import future_labels
+from tacker_k8s_mgmt.features.node_settings.marks import NodeMetadata, Workload
+from tacker_k8s_mgmt.model import exposure, manifests
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.manifests import OWNER, is_hook, title
-from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.model.services import Service
-from tacker_k8s_mgmt.operations import balancing, node_settings
+from tacker_k8s_mgmt.operations import balancing
 from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects, OperationContext
@@ -37,7 +38,7 @@ from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 from tacker_k8s_mgmt.request.reader import APPLICATIONS, ClusterRequest
-from tacker_k8s_mgmt.status.facts import Row
+from tacker_k8s_mgmt.status.facts import Contribution
 
 
 def problems(
@@ -75,13 +76,26 @@ def lacking_labels(
 
 
 def _places(wanted: Wanted, nodes: Sequence[NodeMetadata]) -> Iterator[str]:
-    for workload in manifests.bound(wanted.objects):
+    for workload in _bound(wanted.objects):
         if not any(map(workload.accepts, nodes)):
             selector = ", ".join(
                 f"{k}={v}" for k, v in workload.placement.selector.items()
             )
             needs = f"the labels {selector}" if selector else "its node affinity"
             yield f"{workload} can run on no node, for none has {needs}"
+
+
+def _bound(objects: Iterable[manifests.Object]) -> Iterator[Workload]:
+    """The workloads whose pods need labels of nodes."""
+    for one in objects:
+        spec = manifests.template_of(one).get("spec") or {}
+        selector = spec.get("nodeSelector") or {}
+        affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+        if selector or affinity:
+            metadata = one["metadata"]
+            place = metadata.get("namespace") or ""
+            name = metadata["name"]
+            yield Workload.read(one["kind"], place, name, selector, affinity)
 
 
 def _registries(params: ClusterRequest) -> frozenset[str]:
@@ -151,9 +165,9 @@ class Applications(Feature):
         """What is wrong with their files in the VNF package."""
         return package_problems(deps.params, deps.site)
 
-    def report(self, survey: ClusterInspection) -> Sequence[Row]:
+    def report(self, survey: ClusterInspection) -> Contribution:
         """A row for each application that is wanted or there."""
-        return [one.row() for one in compare(survey).applications]
+        return Contribution([one.row() for one in compare(survey).applications])
 
     def work(self, state: ClusterState) -> Work:
         """Its work in one operation."""
@@ -206,7 +220,8 @@ class ApplicationsWork(Work):
             name for name, one in self._wanted.items() if self._has(host, one)
         )
         changed = [one for one in self._wanted.values() if not self._is_there(one.app)]
-        nodes = self._nodes(host)
+        # Labels are as the settings of the same request want them.
+        nodes = future_labels(state)
         # A requirement is not part of what an application consists of.
         lacking = lacking_labels(apps, nodes)
         found = problems(changed, host, nodes, state.params)
@@ -278,17 +293,6 @@ class ApplicationsWork(Work):
     def left(self) -> str:
         """What stays behind."""
         return " ".join(self._left)
-
-    def _nodes(self, host: ApplicationHost) -> list[NodeMetadata]:
-        """The nodes with their labels as the settings of the same request want them."""
-        state = self._state
-        wanted = node_settings.wanted(state)
-        return [
-            node_marks.labels_after(marks, wanted[marks.name])
-            if marks.name in wanted
-            else marks
-            for marks in state.cluster().marks()
-        ]
 
     def _kinds(self) -> Iterator[str]:
         """A chart cannot follow manifests, nor its namespace change."""

@@ -25,7 +25,7 @@ from tacker_k8s_mgmt.operations.records import EXPOSURES_FILE, read_or_none
 from tacker_k8s_mgmt.operations.state import ClusterState
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.request.accounts import SSH_PORT
-from tacker_k8s_mgmt.status.facts import Row, Source
+from tacker_k8s_mgmt.status.facts import Contribution, Source
 
 LOG = logging.getLogger(__name__)
 
@@ -35,10 +35,10 @@ class Exposures(Feature):
 
     kept_files = (EXPOSURES_FILE,)
 
-    def report(self, survey: ClusterInspection) -> Sequence[Row]:
+    def report(self, survey: ClusterInspection) -> Contribution:
         """A row for each port of a CNF that is recorded or exposed."""
         if not survey.params.load_balancer:
-            return ()
+            return Contribution()
         recorded = survey.ask(
             Source.INVENTORY, lambda: survey.records.exposures() or ()
         )
@@ -51,7 +51,7 @@ class Exposures(Feature):
         found = survey.ask_cluster(services) if namespaces else ()
         exposed = survey.balancer.services if survey.balancer else None
         answers = rows.Answers(recorded, found, exposed)
-        return tuple(rows.rows(answers))
+        return Contribution(tuple(rows.rows(answers)))
 
     def work(self, state: ClusterState) -> Work:
         """Its work in one operation."""

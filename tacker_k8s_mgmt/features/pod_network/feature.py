@@ -55,7 +55,7 @@ def _verify(state: ClusterState, new: Sequence[Node], without: Collection[str]) 
         for node in state.nodes
         if node not in new
         and node.name not in without
-        and not state.in_maintenance(node)
+        and state.in_service(node)
         and not readiness.readiness_problem(seen.get(node.name))
     ]
     # A worker is like most nodes of the cluster.

@@ -27,7 +27,7 @@ from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.request.reader import TENANTS, ClusterRequest
 from tacker_k8s_mgmt.request.tenants import Tenant
 from tacker_k8s_mgmt.status.columns import ABSENT, BLANK, UNKNOWN, differs
-from tacker_k8s_mgmt.status.facts import Cell, Finding, Row, Source
+from tacker_k8s_mgmt.status.facts import Cell, Contribution, Finding, Row, Source
 
 _SEND_AGAIN = (
     "Modify the VNF instance again with k8s_tenants in its metadata, even an unchanged "
@@ -275,7 +275,7 @@ class Tenants(Feature):
         """A problem for each VIM of a tenant that cannot have its name."""
         return _names_taken(deps)
 
-    def report(self, survey: ClusterInspection) -> Sequence[Row]:
+    def report(self, survey: ClusterInspection) -> Contribution:
         """A row for each tenant that is wanted or there."""
         vims = survey.ask(Source.VIM, lambda: survey.view.vims.of_tenants())
         found, logins = survey.ask_cluster(partial(_reported, survey)) or (None, {})
@@ -286,7 +286,7 @@ class Tenants(Feature):
             lambda: frozenset(n for n in both if not has_login(n, logins[n])),
         )
         answers = Answers(found, vims, former)
-        return tuple(rows(answers, survey.params))
+        return Contribution(tuple(rows(answers, survey.params)))
 
     def work(self, state: ClusterState) -> Work:
         """Its work in one operation."""
@@ -295,7 +295,7 @@ class Tenants(Feature):
 
 def compare(survey: ClusterInspection) -> TenantsReport:
     """Compare the tenants only."""
-    rows = tuple(Tenants().report(survey))
+    rows = tuple(Tenants().report(survey).rows)
     asked, failures = (Source.CLUSTER, Source.VIM), survey.failures
     unread = {s: failures[s] for s in failures if s in asked}
     params = survey.params

@@ -19,8 +19,8 @@ from tacker_k8s_mgmt.hooks.cnf import driver, manifests
 from tacker_k8s_mgmt.hooks.v1 import database, instance, stack
 from tacker_k8s_mgmt.hooks.v1.driver import read
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
-from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.model.services import Cnf, Service
+from tacker_k8s_mgmt.request import reader
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 
 TYPE = "mgmt-drivers-cnf-exposure"
@@ -58,7 +58,7 @@ class CnfHookV1:
     @property
     def metadata(self) -> Mapping[str, Any]:
         """Those of the VNF instance, as the operation leaves them."""
-        return node_settings.merged(self._instance.vnf_metadata or {}, self.patch)
+        return reader.merged_metadata(self._instance.vnf_metadata or {}, self.patch)
 
     @property
     def patch(self) -> Mapping[str, Any]:

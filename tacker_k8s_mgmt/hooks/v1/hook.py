@@ -12,14 +12,12 @@ from tacker_k8s_mgmt.hooks.hook import Hook, named, scale_details
 from tacker_k8s_mgmt.hooks.secret_sources import Secrets
 from tacker_k8s_mgmt.hooks.v1 import database, heal_update, instance, stack
 from tacker_k8s_mgmt.hooks.v1.vim_registry import VimRegistry
-from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.remote import heat
 from tacker_k8s_mgmt.remote.site import Site
-from tacker_k8s_mgmt.request.reader import ClusterRequest
+from tacker_k8s_mgmt.request.reader import ClusterRequest, merged_metadata
 from tacker_k8s_mgmt.request.secrets import Resolver
 from tacker_k8s_mgmt.topology import connection_points, scaling_groups
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
-from tacker_k8s_mgmt.topology.node_settings import Settings
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
 
@@ -45,8 +43,6 @@ class V1Hook(Hook["V1Site"]):
         self.instance = vnf_instance
         self.request = request
         self.stacks = stacks
-        #: ``metadata`` of a request that modifies the VNF instance.
-        self.patch: Mapping[str, Any] = {}
         self._vnf = vnf
         self._occurrence = ""
 
@@ -108,12 +104,11 @@ class V1Hook(Hook["V1Site"]):
     @property
     def metadata(self) -> Mapping[str, Any]:
         """See :attr:`Hook.metadata`; those of a request are not stored yet."""
-        return node_settings.merged(self.instance.vnf_metadata or {}, self.patch)
+        return merged_metadata(self.instance.vnf_metadata or {}, self.patch)
 
-    def settings(self) -> Settings:
-        """The settings of nodes."""
-        vnfcs = instance.vnfcs(self.instance)
-        return Settings.read(self.metadata, vnfcs, self.patch)
+    def vnfcs(self) -> Mapping[str, str]:
+        """See :meth:`Hook.vnfcs`."""
+        return instance.vnfcs(self.instance)
 
     def site(self, params: ClusterRequest) -> "V1Site":
         """What an operation on this VNF instance may touch."""

@@ -134,9 +134,9 @@ class V1Record:
         view = SeenV1Site(hook, params)
         name = str(self._instance.vnf_instance_name or "")
         vnf_id = str(self._instance.id)
-        settings, operation = hook.settings(), self.open_operation
-        heals = HealCommands(vnf_id, "v1", requests.vnfcs(self._instance))
-        return OpenCluster(vnf_id, name, operation, params, view, settings, heals)
+        metadata, operation = hook.metadata, self.open_operation
+        heals = HealCommands(vnf_id, "v1", hook.vnfcs())
+        return OpenCluster(vnf_id, name, operation, params, view, metadata, heals)
 
 
 def _open_operations(context: Any, vnf_id: str) -> str:

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import node_settings
 
 #: What is kept of a cluster in its VNF instance, and of an operation between its hooks.
 KEY = "k8s_mgmt"
@@ -30,6 +29,8 @@ _HEALED = "healed"
 _PLACES = "places"
 # Between those of an instantiation, and then among what is kept.
 _PROFILE = "profile"
+# Begins the entries of the metadata that are settings of one VNFC.
+_OF_VNFC = "k8s_nodes:vnfc:"
 _PARAMETERS = ("k8s_cluster_installation_param", "k8sClusterInstallationParam")
 
 #: Where a server is: id of its stack, and its name there, which is the VDU's.
@@ -306,9 +307,8 @@ class HookCall:
 
     def _settings(self) -> list[str]:
         """The entries of the metadata that are settings of single VNFCs."""
-        prefix = f"{node_settings.PREFIX}:{node_settings.Scope.VNFC.value}:"
         metadata = self.instance.get("metadata") or {}
-        return [entry for entry in metadata if entry.startswith(prefix)]
+        return [entry for entry in metadata if entry.startswith(_OF_VNFC)]
 
     # A heal
 

@@ -28,12 +28,10 @@ from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.hooks.v2.program import Streams
 from tacker_k8s_mgmt.hooks.v2.stack import login_of, resources_of
-from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request import reader as parameters
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
-from tacker_k8s_mgmt.topology.node_settings import Settings
 
 # In vnfConfigurableProperties, by the operation that each has Tacker start.
 _PROPERTIES = {"heal": "isAutohealEnabled", "scale": "isAutoscaleEnabled"}
@@ -99,6 +97,7 @@ class V2Hook(Hook["V2Site"]):
     def __init__(self, call: HookCall, conf: cfg.ConfigOpts) -> None:
         super().__init__(call.operation, call.vnf_id, conf, api="v2")
         self.call = call
+        self.patch = call.patch
 
     def parsed(
         self, advice: str, needed: Collection[str] | None = None
@@ -174,12 +173,11 @@ class V2Hook(Hook["V2Site"]):
         metadata = self.call.instance.get("metadata") or {}
         if self.name != "modify_information_start":
             return metadata
-        return node_settings.merged(metadata, self.call.patch)
+        return parameters.merged_metadata(metadata, self.call.patch)
 
-    def settings(self) -> Settings:
-        """The settings of nodes."""
-        vnfcs = {vnfc: server for vnfc, server, _ in self.call.vnfcs()}
-        return Settings.read(self.metadata, vnfcs, self.call.patch)
+    def vnfcs(self) -> Mapping[str, str]:
+        """See :meth:`Hook.vnfcs`."""
+        return {vnfc: server for vnfc, server, _ in self.call.vnfcs()}
 
     def site(self, params: ClusterRequest) -> "V2Site":
         """What an operation on this VNF instance may touch."""

@@ -227,10 +227,9 @@ class V2Record:
         view = SeenV2Site(hook, params)
         name = str(self._instance.get("vnfInstanceName") or "")
         vnf_id = str(self._instance["id"])
-        settings, operation = hook.settings(), self.open_operation
-        vnfcs = {vnfc: server for vnfc, server, _ in hook.call.vnfcs()}
-        heals = HealCommands(vnf_id, "v2", vnfcs)
-        return OpenCluster(vnf_id, name, operation, params, view, settings, heals)
+        metadata, operation = hook.metadata, self.open_operation
+        heals = HealCommands(vnf_id, "v2", hook.vnfcs())
+        return OpenCluster(vnf_id, name, operation, params, view, metadata, heals)
 
     def carried_out(self) -> list[Mapping[str, Any]]:
         """``additionalParams`` of the operations that ended well, latest first."""

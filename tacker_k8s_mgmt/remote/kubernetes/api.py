@@ -21,13 +21,15 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import kubernetes_yaml, untrusted
-from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMetadata
-from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
-from tacker_k8s_mgmt.model.nodes import NodeObject, one_spelling
-from tacker_k8s_mgmt.model.placement import Workload
+from tacker_k8s_mgmt.model.nodes import (
+    CORDONED,
+    MAINTENANCE_TAINT,
+    NodeObject,
+    one_spelling,
+)
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.model.vim import ClusterAccess, PersonAccess
-from tacker_k8s_mgmt.remote.kubernetes import draining, node_settings, services
+from tacker_k8s_mgmt.remote.kubernetes import draining, services
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.remote.timing import Backoff
@@ -216,21 +218,6 @@ class ClusterApi:
         :raises ClusterError: also if there is no token within the limit.
         """
         return admin_access(self._client, limit)
-
-    def marks(self) -> tuple[NodeMetadata, ...]:
-        """Return what the Node objects have of their settings."""
-        return node_settings.marks(self._client)
-
-    def mark(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Change Node objects, by JSON merge patches by their names.
-
-        A patch with a ``resourceVersion`` that is out of date has no effect.
-        """
-        node_settings.mark(self._client, changes)
-
-    def workloads(self) -> Sequence[Workload]:
-        """Return the workloads that are bound to nodes by labels."""
-        return node_settings.workloads(self._client)
 
     def person_access(self, person: str, role: str, seconds: int) -> PersonAccess:
         """Create a person's service account, if need be, and have a token issued.

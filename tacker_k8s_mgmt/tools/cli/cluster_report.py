@@ -69,7 +69,7 @@ class ClusterReport(Report):
                 self.status("Asking …"),
                 recorded.lookup().opened(vnf_id, files) as one,
             ):
-                known = one.view, one.settings, one.heals
+                known = one.view, one.metadata, one.heals
                 survey = ClusterInspection(
                     one.params, one.vnf_id, *known, features=FEATURES
                 )

@@ -21,7 +21,7 @@ from uuid import UUID
 import jsonschema
 import netaddr
 
-from tacker_k8s_mgmt.model import node_settings
+from tacker_k8s_mgmt.features.node_settings import settings
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.request import reader, structure
 from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2, Api
@@ -392,8 +392,8 @@ def _blanks(body: Mapping[str, Any]) -> Iterator[tuple[structure.Location, str]]
 
 def _settings(body: Mapping[str, Any]) -> Sequence[str]:
     """What is wrong with the metadata: settings of nodes, and lists."""
-    metadata = node_settings.merged({}, mapping(body.get("metadata")))
-    _, problems = node_settings.parse(metadata)
+    metadata = reader.merged_metadata({}, mapping(body.get("metadata")))
+    _, problems = settings.parse(metadata)
     return (*problems, *reader.problems(metadata))
 
 

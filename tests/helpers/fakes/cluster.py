@@ -9,8 +9,8 @@ from pydantic import SecretStr
 
 from lab.kubeapi.patches import merge
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMetadata
-from tacker_k8s_mgmt.model.placement import Workload
+from tacker_k8s_mgmt.features.node_settings.marks import NodeMetadata, Workload
+from tacker_k8s_mgmt.model.nodes import CORDONED
 from tacker_k8s_mgmt.model.services import PROXY_MODE, Service
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tests.helpers.fakes.nodes import FakeNode, nowhere_to_go
@@ -22,6 +22,58 @@ class FakeAccess:
     token: SecretStr = field(default_factory=lambda: SecretStr("t0ken"))
     ca_certificate: str = "-----BEGIN CERTIFICATE-----"
     uid: str = "4f0e9a55-3a1c-4f1d-8e3f-7b5e0f0a5a0a"
+
+
+def marks_of(site: SiteState) -> list[NodeMetadata]:
+    """What the Node objects have of their settings."""
+    return [
+        replace(
+            site.marks.get(node.name, NodeMetadata(node.name)),
+            unschedulable=node.name in site.cordoned,
+        )
+        for node in site.cluster_nodes
+    ]
+
+
+def mark(site: SiteState, changes: Mapping[str, Mapping[str, Any]]) -> None:
+    for marks in marks_of(site):
+        change = changes.get(marks.name)
+        if change is None:
+            continue
+        metadata, spec = change.get("metadata", {}), change.get("spec", {})
+        site.marks[marks.name] = replace(
+            marks,
+            labels=merge(marks.labels, metadata.get("labels", {})),
+            annotations=merge(marks.annotations, metadata.get("annotations", {})),
+            taints=tuple(spec.get("taints", marks.taints)),
+        )
+        if "unschedulable" in spec:
+            names = {marks.name}
+            cordoned = site.cordoned - names
+            site.cordoned = cordoned | names if spec["unschedulable"] else cordoned
+
+
+class FakeMetadataClient:
+    """What the settings of nodes ask the cluster."""
+
+    def __init__(self, site: SiteState) -> None:
+        self._site = site
+
+    def metadata(self) -> Sequence[NodeMetadata]:
+        self._site.touch("cluster.marks")
+        return marks_of(self._site)
+
+    def change(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        self._site.touch("cluster.mark")
+        if self._site.conflicts:
+            self._site.conflicts -= 1
+            return
+        mark(self._site, changes)
+        self._site.changes.append("marks")
+
+    def workloads(self) -> Sequence[Workload]:
+        self._site.touch("cluster.workloads")
+        return self._site.workloads
 
 
 class FakeCluster:
@@ -39,7 +91,9 @@ class FakeCluster:
                 labels={**node.labels, **marks.labels},
                 taints=(*node.taints, *marks.taints),
             )
-            for node, marks in zip(self._site.cluster_nodes, self._marks(), strict=True)
+            for node, marks in zip(
+                self._site.cluster_nodes, marks_of(self._site), strict=True
+            )
         ]
 
     def api_problem(self) -> str:
@@ -54,11 +108,12 @@ class FakeCluster:
 
     def cordon(self, names: Sequence[str]) -> tuple[str, ...]:
         self._site.touch("cluster.cordon")
-        marks = {one.name: one for one in self._marks() if one.name in names}
+        marks = {one.name: one for one in marks_of(self._site) if one.name in names}
         new = set(names) - self._site.cordoned
         self._site.change("cordoned", self._site.cordoned | new)
-        self._mark(
-            {name: {"metadata": {"annotations": {CORDONED: "true"}}} for name in new}
+        mark(
+            self._site,
+            {name: {"metadata": {"annotations": {CORDONED: "true"}}} for name in new},
         )
         ours = {one.name for one in marks.values() if CORDONED in one.annotations}
         return tuple(sorted(new | ours))
@@ -66,54 +121,10 @@ class FakeCluster:
     def uncordon(self, names: Sequence[str]) -> None:
         self._site.touch("cluster.uncordon")
         self._site.change("cordoned", self._site.cordoned - set(names))
-        self._mark(
-            {name: {"metadata": {"annotations": {CORDONED: None}}} for name in names}
+        mark(
+            self._site,
+            {name: {"metadata": {"annotations": {CORDONED: None}}} for name in names},
         )
-
-    def marks(self) -> Sequence[NodeMetadata]:
-        self._site.touch("cluster.marks")
-        return self._marks()
-
-    def _marks(self) -> list[NodeMetadata]:
-        return [
-            replace(
-                self._site.marks.get(node.name, NodeMetadata(node.name)),
-                unschedulable=node.name in self._site.cordoned,
-            )
-            for node in self._site.cluster_nodes
-        ]
-
-    def mark(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        self._site.touch("cluster.mark")
-        if self._site.conflicts:
-            self._site.conflicts -= 1
-            return
-        self._mark(changes)
-        self._site.changes.append("marks")
-
-    def _mark(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        for marks in self._marks():
-            change = changes.get(marks.name)
-            if change is None:
-                continue
-            metadata, spec = change.get("metadata", {}), change.get("spec", {})
-            after = replace(
-                marks,
-                labels=merge(marks.labels, metadata.get("labels", {})),
-                annotations=merge(marks.annotations, metadata.get("annotations", {})),
-                taints=tuple(spec.get("taints", marks.taints)),
-            )
-            self._site.marks[marks.name] = after
-            if "unschedulable" in spec:
-                names = {marks.name}
-                cordoned = self._site.cordoned - names
-                self._site.cordoned = (
-                    cordoned | names if spec["unschedulable"] else cordoned
-                )
-
-    def workloads(self) -> Sequence[Workload]:
-        self._site.touch("cluster.workloads")
-        return self._site.workloads
 
     def drain(self, names: Sequence[str], policy: DrainPolicy) -> None:
         self._site.touch("cluster.drain")

@@ -7,12 +7,13 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.applications.host import ApplicationHost
+from tacker_k8s_mgmt.features.node_settings.marks import MetadataClient
 from tacker_k8s_mgmt.features.pod_network.measurement import PodNetwork
 from tacker_k8s_mgmt.model.nodes import Count, Machine, MachineIdentity, Node
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
 from tacker_k8s_mgmt.topology.scaling_groups import Group, GroupSize, Member
-from tests.helpers.fakes.cluster import FakeCluster
+from tests.helpers.fakes.cluster import FakeCluster, FakeMetadataClient
 from tests.helpers.fakes.helm import FakeHelmHost
 from tests.helpers.fakes.load_balancer import FakeBalancer
 from tests.helpers.fakes.manifests import FakeManifests
@@ -218,8 +219,16 @@ class FakeSite(SiteState):
 
     def client(self, connect: Any, control_plane: Node) -> Any:
         """The fake of what a feature asks the cluster with."""
-        fakes = {PodNetwork: self.pod_network, ApplicationHost: self.applications}
+        fakes = {
+            PodNetwork: self.pod_network,
+            ApplicationHost: self.applications,
+            MetadataClient: self.metadata_client,
+        }
         return fakes[connect.__self__](control_plane)
+
+    def metadata_client(self, control_plane: Node) -> FakeMetadataClient:
+        self.cluster(control_plane)
+        return FakeMetadataClient(self)
 
     def pod_network(self, control_plane: Node) -> FakePodNetwork:
         return FakePodNetwork(self)

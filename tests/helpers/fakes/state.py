@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the parts of a fake site read and change."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.node_settings.marks import NodeMetadata, Workload
 from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
-from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import Count, Role
-from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.model.vim import VimSpec
 from tacker_k8s_mgmt.topology.connection_points import Attachment
-from tacker_k8s_mgmt.topology.node_settings import Settings
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.helpers.fakes.nodes import FakeNode, machine
 
@@ -60,7 +59,8 @@ class SiteState:
     :ivar pod_sizes: size of what arrives between pods, where it is not everything.
     :ivar pod_service: why pods do not reach the API's Service, "" if they do.
     :ivar budget: what keeps pods from leaving, "" for nothing.
-    :ivar settings: of the nodes, which each operation gets.
+    :ivar metadata: of the VNF instance, which each operation gets; likewise *patch*,
+        the names of the entries that a request changes, and *vnfc_servers*.
     :ivar features: of the cluster, likewise.
     :ivar marks: the Node objects' labels and so on, where there are any.
     :ivar workloads: those that are bound to nodes.
@@ -133,7 +133,9 @@ class SiteState:
         self.pod_probes: list[tuple[str, list[str]]] = []
         self.pod_sizes: dict[tuple[str, str], int] = {}
         self.pod_service = ""
-        self.settings = Settings()
+        self.metadata: dict[str, str] = {}
+        self.patch: Collection[str] = ()
+        self.vnfc_servers: dict[str, str] = {}
         self.marks: dict[str, NodeMetadata] = {}
         self.workloads: list[Workload] = []
         self.conflicts = 0

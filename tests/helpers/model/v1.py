@@ -26,8 +26,8 @@ from tacker_k8s_mgmt.hooks.v1 import (
     vim_registry,
 )
 from tacker_k8s_mgmt.hooks.v1 import stack as openstack
-from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.operations import compare
+from tacker_k8s_mgmt.request import reader
 from tests.helpers.model.faults import (
     NONE,
     ConductorDied,
@@ -284,7 +284,7 @@ class V1(Tacker):
             names = {stack for server, _, stack in site.vnfcs() if server in new}
             operation.data["stacks"] = tuple(sorted(names))
         elif kind is Kind.MODIFY:
-            metadata = node_settings.merged(self.metadata(), operation.patch)
+            metadata = reader.merged_metadata(self.metadata(), operation.patch)
             self.instance.vnf_metadata = metadata
         if trouble == "dies":
             site.gate.open(NONE)

@@ -17,10 +17,11 @@ from tacker_k8s_mgmt.features.applications.content import (
 )
 from tacker_k8s_mgmt.features.applications.host import Charts
 from tacker_k8s_mgmt.features.applications.workloads import Workloads
+from tacker_k8s_mgmt.features.node_settings import marks
+from tacker_k8s_mgmt.features.node_settings.marks import MetadataClient, NodeMetadata
+from tacker_k8s_mgmt.features.node_settings.settings import NodeSettings
 from tacker_k8s_mgmt.features.pod_network.measurement import PodNetwork
-from tacker_k8s_mgmt.model import node_marks
 from tacker_k8s_mgmt.model.manifests import title
-from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Node, NodeObject, Role
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.model.vim import ClusterIdentity
@@ -65,16 +66,16 @@ WANTED = NodeSettings(labels={"b": "c"}, taints={}, annotations={})
 
 
 def _marks(client: KubeClient) -> None:
-    for marks in ClusterApi(cast(Any, client._session)).marks():
-        marks.shown()
-        node_marks.change(marks, WANTED)
+    for node in MetadataClient(client).metadata():
+        node.shown()
+        marks.change(node, WANTED)
 
 
 def _workloads(client: KubeClient) -> None:
-    control = ClusterApi(cast(Any, client._session))
-    marks = control.marks()
-    for workload in control.workloads():
-        for one in marks:
+    objects = MetadataClient(client)
+    nodes = objects.metadata()
+    for workload in objects.workloads():
+        for one in nodes:
             workload.can_start(one)
             str(workload)
 
@@ -194,11 +195,15 @@ CLUSTER: Mapping[str, Fed] = {
         "kubernetes.api.ClusterApi.nodes",
         *(f"kubernetes.{name}" for name in TABLE),
     ),
-    "marks of nodes": kube({"get nodes": [NODE]}, _marks, "node_settings.marks"),
+    "marks of nodes": kube(
+        {"get nodes": [NODE]},
+        _marks,
+        "features.node_settings.marks.MetadataClient.metadata",
+    ),
     "workloads bound to labels": kube(
         {"get nodes": [NODE], "get daemonsets": [DAEMON_SET]},
         _workloads,
-        "node_settings.workloads",
+        "features.node_settings.marks.MetadataClient.workloads",
         "model.pods._compares",
     ),
     "version": host(
@@ -223,11 +228,11 @@ CLUSTER: Mapping[str, Fed] = {
     ),
     "marks by the driver": parsed(
         MARKS,
-        lambda content: node_marks.change(
-            node_marks.NodeMetadata("w", annotations={node_marks.APPLIED: content}),
+        lambda content: marks.change(
+            NodeMetadata("w", annotations={marks.APPLIED: content}),
             WANTED,
         ),
-        "model.node_marks._Applied.read",
+        "features.node_settings.marks._Applied.read",
     ),
     "a person's account": kube(
         {

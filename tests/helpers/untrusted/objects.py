@@ -4,9 +4,7 @@
 import json
 from typing import Any
 
-from tacker_k8s_mgmt.model import (
-    node_marks,
-)
+from tacker_k8s_mgmt.features.node_settings import marks
 
 # Objects of a cluster.
 META = {
@@ -38,7 +36,7 @@ NODE = {
         **META,
         "name": "w",
         "labels": {"disk": "2"},
-        "annotations": {node_marks.APPLIED: json.dumps(MARKS)},
+        "annotations": {marks.APPLIED: json.dumps(MARKS)},
     },
     "spec": {
         "unschedulable": False,

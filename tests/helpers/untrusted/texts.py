@@ -12,14 +12,15 @@ from prometheus_client import generate_latest
 
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.features import metrics
-from tacker_k8s_mgmt.features.applications import sources
+from tacker_k8s_mgmt.features.applications import feature, sources
 from tacker_k8s_mgmt.features.applications.content import Chart
 from tacker_k8s_mgmt.features.applications.host import _defined
 from tacker_k8s_mgmt.features.applications.sources import Sources
 from tacker_k8s_mgmt.features.metrics import State
+from tacker_k8s_mgmt.features.node_settings.marks import NodeMetadata
 from tacker_k8s_mgmt.hooks.cnf import manifests as cnf_manifests
 from tacker_k8s_mgmt.hooks.v2 import connections
-from tacker_k8s_mgmt.model import manifests, node_marks
+from tacker_k8s_mgmt.model import manifests
 from tacker_k8s_mgmt.model.timeline import Timeline, clock, in_words
 from tacker_k8s_mgmt.request import cnf_exposure, profile_document, reader
 from tacker_k8s_mgmt.request.applications import Application, SourceFile
@@ -65,9 +66,9 @@ def _manifest(content: str) -> None:
     manifests.with_config(placed, "d")
     manifests.without(placed, ())
     list(map(manifests.is_kept, placed))
-    marks = node_marks.NodeMetadata("w", labels={"disk": "2"})
-    for workload in manifests.bound(placed):
-        workload.can_start(marks)
+    node = NodeMetadata("w", labels={"disk": "2"})
+    for workload in feature._bound(placed):
+        workload.can_start(node)
 
 
 def _identity(content: str) -> None:

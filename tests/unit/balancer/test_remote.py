@@ -66,7 +66,7 @@ def state(
         site=SimpleNamespace(balancer=lambda machine: balancer),
         records=SimpleNamespace(services=lambda: services),
         works=(),
-        in_maintenance=lambda node: False,
+        in_service=lambda node: True,
         write_json=({} if written is None else written).__setitem__,
     )
     return cast(ClusterState, parts)

@@ -4,10 +4,10 @@
 import pytest
 
 from tacker_k8s_mgmt.features.applications.feature import Applications
+from tacker_k8s_mgmt.features.node_settings.feature import NodeSettingsFeature
 from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.features.tenants.feature import Tenants
 from tacker_k8s_mgmt.operations.modify import concerned
-from tacker_k8s_mgmt.operations.node_changes import NodeSettings
 
 LABEL = "k8s_nodes:worker:label:a"
 
@@ -21,7 +21,7 @@ LABEL = "k8s_nodes:worker:label:a"
         # An application may need the labels and the namespace of a tenant.
         (
             ["k8s_applications", "k8s_tenants", LABEL],
-            [NodeSettings, Tenants, Applications],
+            [NodeSettingsFeature, Tenants, Applications],
         ),
     ],
 )

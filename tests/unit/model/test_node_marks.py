@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.kubeapi.patches import merge
-from tacker_k8s_mgmt.model.node_marks import (
+from tacker_k8s_mgmt.features.node_settings.marks import (
     APPLIED,
-    CORDONED,
     NodeMetadata,
     applied,
     change,
     differences,
 )
-from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT, NodeSettings
+from tacker_k8s_mgmt.features.node_settings.settings import NodeSettings
+from tacker_k8s_mgmt.model.nodes import CORDONED, MAINTENANCE_TAINT
 
 NOT_READY = {
     "key": "node.kubernetes.io/not-ready",

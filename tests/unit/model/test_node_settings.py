@@ -3,14 +3,14 @@
 
 import pytest
 
-from tacker_k8s_mgmt.model.node_settings import (
-    MAINTENANCE_TAINT,
+from tacker_k8s_mgmt.features.node_settings.settings import (
     Scope,
     combined,
     is_entry,
-    merged,
     parse,
 )
+from tacker_k8s_mgmt.model.nodes import MAINTENANCE_TAINT
+from tacker_k8s_mgmt.request.reader import merged_metadata
 
 
 def problems(**metadata):
@@ -105,7 +105,7 @@ def test_maintenance_has_a_taint():
 
 
 def test_a_request_adds_replaces_and_removes_entries():
-    assert merged({"a": "1", "b": "2"}, {"b": "3", "a": None, "c": "4"}) == {
+    assert merged_metadata({"a": "1", "b": "2"}, {"b": "3", "a": None, "c": "4"}) == {
         "b": "3",
         "c": "4",
     }

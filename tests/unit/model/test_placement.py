@@ -5,8 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from tacker_k8s_mgmt.model.node_marks import NodeMetadata, served
-from tacker_k8s_mgmt.model.placement import Workload, stranded
+from tacker_k8s_mgmt.features.node_settings.marks import (
+    NodeMetadata,
+    Workload,
+    served,
+    stranded,
+)
 from tacker_k8s_mgmt.model.pods import Placement
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tacker_k8s_mgmt.features.node_settings.feature import NodeSettingsFeature
 from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.operations.feature import Feature
@@ -12,7 +13,7 @@ from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
-from tests.helpers.node_settings import DISK, wants
+from tests.helpers.node_settings import DISK, labels, wants
 from tests.helpers.operations import (
     FIVE,
     SIX,
@@ -39,6 +40,8 @@ def test_a_cluster_lives_without_it(features: tuple[Feature, ...]) -> None:
     site.features = features
     wants(site, DISK)
     run(Instantiate, site, WANTED)
+    is_settings = any(isinstance(one, NodeSettingsFeature) for one in features)
+    assert labels(site, FIVE) == ({"disk": "ssd"} if is_settings else {})
     site.workers.append(machine(Role.WORKER, 6))
     scale_out(site, "server-6", wanted=WANTED)
     assert {FIVE, SIX} <= {node.name for node in site.cluster_nodes}

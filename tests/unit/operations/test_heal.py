@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.features.node_settings.marks import NodeMetadata
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
-from tacker_k8s_mgmt.model.node_marks import NodeMetadata
 from tacker_k8s_mgmt.model.nodes import Role
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.nodes import machine

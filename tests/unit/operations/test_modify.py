@@ -5,11 +5,10 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.exposure.cnf_operations import Expose
+from tacker_k8s_mgmt.features.node_settings.feature import compare
+from tacker_k8s_mgmt.features.node_settings.marks import NodeMetadata, Workload
 from tacker_k8s_mgmt.features.table import FEATURES
-from tacker_k8s_mgmt.model.node_marks import NodeMetadata
-from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
-from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.model.placement import Workload
+from tacker_k8s_mgmt.model.nodes import MAINTENANCE_TAINT, Role
 from tacker_k8s_mgmt.model.pods import Placement
 from tacker_k8s_mgmt.model.services import Cnf
 from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
@@ -18,7 +17,6 @@ from tacker_k8s_mgmt.operations.modify import ModificationRefused, Modify
 from tacker_k8s_mgmt.operations.records import EXPOSURES_FILE
 from tacker_k8s_mgmt.request import cnf_exposure
 from tacker_k8s_mgmt.status.facts import Source
-from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.cnf import CNF, service
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
@@ -26,6 +24,7 @@ from tests.helpers.node_settings import (
     ALL,
     DISK,
     OUT,
+    heals,
     labels,
     marks,
     modify,
@@ -179,7 +178,8 @@ class TestRefused:
     def test_what_is_left_of_a_vnfc_that_is_gone_is_no_fault_of_a_request(self):
         site = instantiated()
         metadata = {**DISK, "k8s_nodes:vnfc:gone:maintenance": "true"}
-        site.settings = Settings.read(metadata, {"five": "server-5"}, DISK)
+        site.metadata, site.vnfc_servers = metadata, {"five": "server-5"}
+        site.patch = DISK
         modify(site)
         assert labels(site, FIVE) == {"disk": "ssd"}
 
@@ -230,7 +230,9 @@ class TestMaintenance:
         site = instantiated()
         modify(site, OUT)
         rows = (
-            ClusterInspection(params(), VNF, site, site.settings, features=FEATURES)
+            ClusterInspection(
+                params(), VNF, site, site.metadata, heals(site), features=FEATURES
+            )
             .take()
             .rows
         )
@@ -343,7 +345,7 @@ def test_wanted_and_actual_are_listed():
     site = instantiated()
     modify(site, {**DISK, "k8s_nodes:vnfc:five:label:disk": "nvme"})
     wants(site, {**DISK, "k8s_nodes:vnfc:gone:label:a": "b", **OUT})
-    done = ClusterInspection(params(), VNF, site, site.settings).compare_settings()
+    done = compare(ClusterInspection(params(), VNF, site, site.metadata, heals(site)))
     rows = [(row.node, row.setting, row.wanted, row.actual) for row in done.rows]
     assert sorted(rows) == sorted(
         [

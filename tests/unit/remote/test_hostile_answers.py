@@ -10,6 +10,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.applications.host import Charts, ChartVolumes, fetch
+from tacker_k8s_mgmt.features.node_settings.marks import MetadataClient
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model import playbooks
 from tacker_k8s_mgmt.model.nodes import Machine, Role
@@ -101,12 +102,12 @@ def client(session):
 
 CALLS = {
     "nodes": lambda s: ClusterApi(s).nodes(),
-    "workloads": lambda s: ClusterApi(s).workloads(),
+    "workloads": lambda s: MetadataClient(client(s)).workloads(),
     "version": lambda s: ClusterApi(s).version(),
     "readiness": lambda s: ClusterApi(s).api_problem(),
     "cluster-info": lambda s: ClusterApi(s).move_cluster_info("10.0.0.1", "https://x"),
     "person": lambda s: ClusterApi(s).person_access("eve", "view", 600),
-    "labels": lambda s: ClusterApi(s).marks(),
+    "labels": lambda s: MetadataClient(client(s)).metadata(),
     "services": lambda s: services.of_namespace(client(s), "default"),
     "objects of an owner": lambda s: Manifests(client(s)).owned("app.a"),
     "objects": lambda s: Manifests(client(s)).present([OBJECT]),

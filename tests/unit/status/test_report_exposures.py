@@ -8,7 +8,6 @@ import pytest
 
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import ExposedService, Server
-from tacker_k8s_mgmt.status.rows import compare
 from tests.helpers.cnf import service
 from tests.helpers.status_scene import (
     BALANCER,
@@ -136,5 +135,5 @@ def test_silence_is_no_difference(scene: Scene, silent: str) -> None:
 
 
 def test_the_vim_is_the_load_balancers_not_a_ports(scene: Scene) -> None:
-    found = compare(scene.answers(), PARAMS)
+    found = rows(scene, PARAMS).values()
     assert [row.name for row in found if "our-vim" in cells(row)] == [BALANCER]

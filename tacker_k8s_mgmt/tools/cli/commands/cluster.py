@@ -33,7 +33,6 @@ from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.vim import PersonAccess
 from tacker_k8s_mgmt.status.facts import Report as Comparison
 from tacker_k8s_mgmt.status.facts import Row, Source
-from tacker_k8s_mgmt.status.settings_report import SettingRow, SettingsReport
 from tacker_k8s_mgmt.tools.cli import base, cluster_report, recorded
 from tacker_k8s_mgmt.tools.cli.base import Command, Lister, NotDone, UsageError
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
@@ -41,6 +40,10 @@ from tacker_k8s_mgmt.tools.cli.request_input import STDIN as STDOUT
 from tacker_k8s_mgmt.tools.render.console import Console
 
 if TYPE_CHECKING:
+    from tacker_k8s_mgmt.features.node_settings.feature import (
+        SettingRow,
+        SettingsReport,
+    )
     from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 
 _LIMIT = 30  # seconds for an answer of the API server
@@ -348,11 +351,13 @@ class ClusterLabels(ClusterReport):
         f"tacker-k8s-mgmt cluster labels {base.EXAMPLE_ID} --json",
     )
 
-    def compare(self, survey: "ClusterInspection", vnf_id: str) -> SettingsReport:
+    def compare(self, survey: "ClusterInspection", vnf_id: str) -> "SettingsReport":
         """Return the settings of all nodes."""
-        return survey.compare_settings()
+        from tacker_k8s_mgmt.features.node_settings import feature
 
-    def document(self, report: SettingsReport) -> Mapping[str, Any]:
+        return feature.compare(survey)
+
+    def document(self, report: "SettingsReport") -> Mapping[str, Any]:
         """Return the settings and the problems of the metadata."""
         return {
             "problems": list(report.problems),
@@ -368,7 +373,7 @@ class ClusterLabels(ClusterReport):
             ],
         }
 
-    def show(self, console: Console, report: SettingsReport) -> None:
+    def show(self, console: Console, report: "SettingsReport") -> None:
         """Print a table of them."""
         console.table(
             ["NODE", "SETTING", "WANTED", "ACTUAL", "ENTRY OF METADATA"],
@@ -378,7 +383,7 @@ class ClusterLabels(ClusterReport):
             console.say(f"{problem}.", "red")
 
 
-def _row(row: SettingRow) -> list[Text]:
+def _row(row: "SettingRow") -> list[Text]:
     values = (
         "-" if value is None else value or '""' for value in (row.wanted, row.actual)
     )

@@ -5,11 +5,12 @@ import json
 
 import pytest
 
-from tacker_k8s_mgmt.model import node_marks
-from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT, NodeSettings
-from tacker_k8s_mgmt.model.placement import Workload
+from tacker_k8s_mgmt.features.node_settings import marks as node_marks
+from tacker_k8s_mgmt.features.node_settings.marks import MetadataClient, Workload
+from tacker_k8s_mgmt.features.node_settings.settings import NodeSettings
+from tacker_k8s_mgmt.model.nodes import MAINTENANCE_TAINT
 from tacker_k8s_mgmt.model.pods import Placement
-from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import needs_kubectl, pod
 
@@ -23,19 +24,19 @@ WANTED = NodeSettings(
 
 @pytest.fixture
 def cluster(site, session):
-    return ClusterApi(session)
+    return MetadataClient(KubeClient(session))
 
 
 def changes(cluster, wanted, *names):
     return {
         one.name: node_marks.change(one, wanted)
-        for one in cluster.marks()
+        for one in cluster.metadata()
         if one.name in names
     }
 
 
 def marks(cluster, name):
-    return next(one for one in cluster.marks() if one.name == name)
+    return next(one for one in cluster.metadata() if one.name == name)
 
 
 def deployment(name, **spec):
@@ -55,13 +56,13 @@ def deployment(name, **spec):
 
 def test_settings_there_and_back(cluster, site):
     before = marks(cluster, "w1")
-    cluster.mark(changes(cluster, WANTED, "w1", "w2"))
+    cluster.change(changes(cluster, WANTED, "w1", "w2"))
     after = marks(cluster, "w1")
     assert node_marks.change(after, WANTED) == {}
     assert after.labels == {**before.labels, **WANTED.labels}
     assert after.annotations["note"] == WANTED.annotations["note"]
     assert marks(cluster, "w10").labels.keys() == before.labels.keys()
-    cluster.mark(changes(cluster, NodeSettings(), "w1", "w2"))
+    cluster.change(changes(cluster, NodeSettings(), "w1", "w2"))
     again = marks(cluster, "w1")
     assert (again.labels, again.taints) == (before.labels, before.taints)
     assert again.annotations == before.annotations
@@ -69,7 +70,7 @@ def test_settings_there_and_back(cluster, site):
 
 def test_alike_changes_take_one_command(cluster, site):
     labels = NodeSettings(labels={"a": "b"})
-    cluster.mark(changes(cluster, labels, "w1", "w2", "w10"))
+    cluster.change(changes(cluster, labels, "w1", "w2", "w10"))
     assert len(site.calls("patch")) == 1
     assert marks(cluster, "w10").labels["a"] == "b"
 
@@ -77,7 +78,7 @@ def test_alike_changes_take_one_command(cluster, site):
 def test_a_change_of_another_version_has_no_effect(cluster, site):
     late = changes(cluster, WANTED, "w1")
     site.kube.kubectl("label", "node", "w1", "theirs=1")
-    cluster.mark(late)
+    cluster.change(late)
     assert marks(cluster, "w1").taints == ()
     assert "note" not in marks(cluster, "w1").annotations
 
@@ -85,11 +86,11 @@ def test_a_change_of_another_version_has_no_effect(cluster, site):
 def test_maintenance_keeps_pods_away(cluster, site):
     site.run(pod("web", "w1"))
     wanted = NodeSettings(taints={MAINTENANCE_TAINT: ""}, maintenance=True)
-    cluster.mark(changes(cluster, wanted, "w1"))
+    cluster.change(changes(cluster, wanted, "w1"))
     assert marks(cluster, "w1").in_maintenance
     assert next(n for n in cluster.nodes() if n.name == "w1").unschedulable
     bed.wait_for(lambda: "web" not in site.pods_on("w1"))
-    cluster.mark(changes(cluster, NodeSettings(), "w1"))
+    cluster.change(changes(cluster, NodeSettings(), "w1"))
     assert not next(n for n in cluster.nodes() if n.name == "w1").unschedulable
 
 

@@ -18,6 +18,7 @@ import pytest
 import tacker_k8s_mgmt
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.applications import workloads
+from tacker_k8s_mgmt.features.node_settings.marks import MetadataClient
 from tacker_k8s_mgmt.features.pod_network import measurement
 from tacker_k8s_mgmt.remote.kubernetes import draining
 from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
@@ -215,7 +216,7 @@ def network(api: Session, repository: str = REPOSITORY) -> measurement.PodNetwor
 
 READ = {
     "nodes": lambda api: [one.name for one in ClusterApi(api).nodes()],
-    "marks": lambda api: [one.name for one in ClusterApi(api).marks()],
+    "marks": lambda api: [one.name for one in MetadataClient(client(api)).metadata()],
     "images": lambda api: list(network(api)._images(["m1", "w1"])),
     "what is left": lambda api: draining._remaining(client(api), ["m1", "w1"])[0],
 }
@@ -246,7 +247,7 @@ def test_no_text_of_a_kubelet_says_anything_about_another_node(api):
     found = ClusterApi(api).nodes()
     assert [one.name for one in found] == names
     assert (found[0].ready, found[0].machine_id) == (True, "m")
-    assert [one.name for one in ClusterApi(api).marks()] == names
+    assert [one.name for one in MetadataClient(KubeClient(api)).metadata()] == names
     images = network(api)._images(names)
     assert list(images) == names
     assert set(images.values()) == {f"{REPOSITORY}:3.10.1"}
@@ -261,7 +262,7 @@ def test_texts_come_as_they_were_written(api):
     first, second = ClusterApi(api).nodes()
     assert (first.ready, first.machine_id) == (True, "m")
     assert (second.provider_id, second.cordoned_by_us) == (HOSTILE, False)
-    marks = ClusterApi(api).marks()[1]
+    marks = MetadataClient(KubeClient(api)).metadata()[1]
     assert marks.annotations["tacker-k8s-mgmt/cordoned"] == HOSTILE
 
 
@@ -290,7 +291,7 @@ def test_a_thousand_nodes_and_full_nodes_stay_below_the_limit_of_a_session(api):
     api.api.lists["pods"] = [pod(f"web-{n}") for n in range(250)]
     control = ClusterApi(api)
     assert [one.name for one in control.nodes()] == sorted(names)
-    assert len(control.marks()) == 1_000
+    assert len(MetadataClient(KubeClient(api)).metadata()) == 1_000
     assert len(network(api)._images(names)) == 1_000
     found = draining.pods_on(client(api), "w1")
     assert len(found) == 250
@@ -346,7 +347,7 @@ def test_no_kubelet_alone_exceeds_the_limit_of_a_session(api):
     assert [each.internal_ip for each in found] == ["10.0.0.1", "a0"]
     one["status"]["images"] = [{"names": ["a"], "sizeBytes": 1}] * 120_000
     assert list(network(api)._images(["m1"])) == ["m1"]
-    assert len(ClusterApi(api).marks()) == 2
+    assert len(MetadataClient(KubeClient(api)).metadata()) == 2
 
 
 @needs_kubectl

@@ -17,7 +17,6 @@ from tacker_k8s_mgmt.status.facts import HealCommands
 from tacker_k8s_mgmt.tools.cli import cluster_report as command
 from tacker_k8s_mgmt.tools.cli import main, recorded
 from tacker_k8s_mgmt.tools.render.console import Console
-from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.node_settings import DISK, modify, wants
 from tests.helpers.operations import instantiated
@@ -38,12 +37,13 @@ class Opened:
     params: Any = field(default_factory=params)
 
     @property
-    def settings(self) -> Settings:
-        return self.view.settings
+    def metadata(self) -> dict[str, str]:
+        return self.view.metadata
 
     @property
     def heals(self) -> HealCommands:
-        vnfcs = {"vnfc-5": "server-5", "vnfc-9": "server-9"}
+        own = {"vnfc-5": "server-5", "vnfc-9": "server-9"}
+        vnfcs = {**own, **self.view.vnfc_servers}
         return HealCommands(VNF, "v2", vnfcs)
 
 

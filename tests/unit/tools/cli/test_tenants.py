@@ -26,7 +26,7 @@ def opened(monkeypatch, tmp_path):
     found = types.SimpleNamespace(
         view=view, vnf_id=VNF, name="one", operation="", params=wanted
     )
-    found.settings, found.heals = view.settings, HealCommands()
+    found.metadata, found.heals = view.metadata, HealCommands()
 
     @contextlib.contextmanager
     def opened(vnf, config_files):

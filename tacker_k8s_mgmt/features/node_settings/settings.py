@@ -14,25 +14,24 @@ SELECTOR is ``control_plane``, ``worker``, ``aspect:ID`` or ``vnfc:ID``.
 
 import enum
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.model.nodes import MAINTENANCE_TAINT, Node, Role
+from tacker_k8s_mgmt.request.fields import LABEL_KEY, LABEL_NAME
+from tacker_k8s_mgmt.request.installation import NodeGroup
+from tacker_k8s_mgmt.request.reader import ClusterRequest
+
 #: Begins the name of each entry of the metadata.
 PREFIX = "k8s_nodes"
-#: A taint's effects (core/v1).
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-#: The taint of a node in maintenance, key and effect.
-MAINTENANCE_TAINT = ("tacker-k8s-mgmt/maintenance", "NoExecute")
+# A taint's effects (core/v1).
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 #: Key and effect of a taint.
 Taint = tuple[str, str]
 
-#: Patterns of Kubernetes' names: the value of a label, and its key.
-NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
-_DNS = (
-    r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
-)
-KEY = rf"(?:{_DNS}/)?{NAME}"
 _LONGEST_PREFIX = 253
 # Of Kubernetes' own components, among them the roles that kubeadm and kubespray set.
 _RESERVED = re.compile(r"(?:[^\n]{1,253}\.)?(?:kubernetes|k8s)\.io")
@@ -151,12 +150,6 @@ def is_entry(name: str) -> bool:
     return name == PREFIX or name.startswith(f"{PREFIX}:")
 
 
-def merged(metadata: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata after a request that modifies the VNF instance, as Tacker merges."""
-    values = {**metadata, **patch}
-    return {name: value for name, value in values.items() if value is not None}
-
-
 def _setting(entry: str, value: Any) -> tuple[Setting | None, list[str]]:
     _, *words = entry.split(":")
     name = ""
@@ -188,9 +181,10 @@ def _problems(setting: Setting) -> Iterator[str]:
             yield "must be true, or null to end the maintenance"
         return
     yield from _key_problems(setting.key)
-    if setting.kind == "taint" and setting.effect not in EFFECTS:
-        yield f"has an unknown effect; there are {', '.join(EFFECTS)}"
-    if setting.kind != "annotation" and not re.fullmatch(f"(?:{NAME})?", setting.value):
+    if setting.kind == "taint" and setting.effect not in _EFFECTS:
+        yield f"has an unknown effect; there are {', '.join(_EFFECTS)}"
+    is_value = re.fullmatch(f"(?:{LABEL_NAME})?", setting.value)
+    if setting.kind != "annotation" and not is_value:
         yield (
             "must be empty or have at most 63 letters, digits, '-', '_' or '.', with a "
             "letter or digit at both ends"
@@ -199,7 +193,7 @@ def _problems(setting: Setting) -> Iterator[str]:
 
 def _key_problems(key: str) -> Iterator[str]:
     prefix = key.rpartition("/")[0]
-    if not re.fullmatch(KEY, key) or len(prefix) > _LONGEST_PREFIX:
+    if not re.fullmatch(LABEL_KEY, key) or len(prefix) > _LONGEST_PREFIX:
         yield (
             "has no valid key: a name of at most 63 letters, digits, '-', '_' or '.', "
             "with a letter or digit at both ends, and before it, if need be, a DNS "
@@ -209,3 +203,120 @@ def _key_problems(key: str) -> Iterator[str]:
         yield f"has a key of {prefix}, which is reserved for Kubernetes itself"
     elif prefix == _OURS:
         yield f"has a key of {prefix}, which this driver uses itself"
+
+
+class SettingsError(errors.ProblemList):
+    """The settings of nodes in the VNF instance's metadata are wrong.
+
+    :param problems: each names the entry of the metadata.
+    """
+
+    message = "The settings of nodes have {count} problem(s): {listed}."
+    default_hint = "No node was changed."
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a VNF instance's nodes.
+
+    :param problems: of the metadata.
+    :param vnfcs: the server of each VNFC, by the VNFC's id.
+    :param requested: the entries that the request names; others may be left of VNFCs
+        that are gone.
+    """
+
+    settings: tuple[Setting, ...] = ()
+    problems: tuple[str, ...] = ()
+    vnfcs: Mapping[str, str] = field(default_factory=dict)
+    requested: Collection[str] = ()
+
+    @classmethod
+    def read(
+        cls,
+        metadata: Mapping[str, Any],
+        vnfcs: Mapping[str, str],
+        requested: Collection[str] = (),
+    ) -> "Settings":
+        """Those of a VNF instance's metadata."""
+        return cls(*parse(metadata), vnfcs, requested)
+
+    @property
+    def names_maintenance(self) -> bool:
+        """Whether the request begins or ends the maintenance of a node."""
+        return any(entry.endswith(":maintenance") for entry in self.requested)
+
+    def of(self, node: Node, params: ClusterRequest) -> NodeSettings:
+        """The settings of one node."""
+        return combined(tuple(self.entries(node, params)))
+
+    def entries(self, node: Node, params: ClusterRequest) -> Iterator[Setting]:
+        """The settings whose selector names this node."""
+        group = _group(node.role, params)
+        # Without labels of its own, an aspect is not recorded with its nodes.
+        aspect = node.aspect_id or group.aspect_id
+        names = {
+            Scope.CONTROL_PLANE: "" if node.role is Role.CONTROL_PLANE else None,
+            Scope.WORKER: "" if node.role is Role.WORKER else None,
+            Scope.ASPECT: aspect,
+        }
+        for setting in self.settings:
+            if setting.scope is Scope.VNFC:
+                if self.vnfcs.get(setting.name) == node.server_id:
+                    yield setting
+            elif names[setting.scope] == setting.name:
+                yield setting
+
+    def unknown(self, nodes: Sequence[Node], params: ClusterRequest) -> Iterator[str]:
+        """A problem for each requested setting whose selector names nothing."""
+        workers = params.workers
+        aspects = {aspect.aspect_id for aspect in workers.aspects}
+        aspects |= {
+            group.aspect_id
+            for group in (params.control_plane, workers)
+            if group.aspect_id
+        }
+        servers = {node.server_id for node in nodes}
+        for setting in self.settings:
+            if setting.entry not in self.requested:
+                continue
+            name = setting.name
+            if setting.scope is Scope.ASPECT and name not in aspects:
+                known = ", ".join(sorted(aspects)) or "none"
+                yield (
+                    f"{setting.entry} is of an unknown scaling aspect; those with "
+                    f"nodes: {known}"
+                )
+            if setting.scope is Scope.VNFC and self.vnfcs.get(name) not in servers:
+                yield f"{setting.entry} is of a VNFC that has no node"
+
+    def owned(self, nodes: Sequence[Node], params: ClusterRequest) -> Iterator[str]:
+        """A problem for each label and taint that the parameters set, too."""
+        taken = {
+            (node.role, node.aspect_id): set(_of_parameters(node, params))
+            for node in nodes
+        }
+        owned: dict[str, None] = {}
+        for node in nodes:
+            for s in self.entries(node, params):
+                if (s.kind, s.key, s.effect) in taken[node.role, node.aspect_id]:
+                    owned[s.entry] = None
+        for entry in owned:
+            yield (
+                f"{entry} is set by the parameters of the instantiation, with which "
+                "kubespray sets it again"
+            )
+
+
+def _group(role: Role, params: ClusterRequest) -> NodeGroup:
+    return params.control_plane if role is Role.CONTROL_PLANE else params.workers
+
+
+def _of_parameters(
+    node: Node, params: ClusterRequest
+) -> Iterator[tuple[str, str, str]]:
+    variables = inventory.kubelet_vars(node, params)
+    for key in variables["node_labels"]:
+        yield "label", key, ""
+    for taint in variables["node_taints"]:
+        key, _, effect = taint.rpartition(":")
+        yield "taint", key.partition("=")[0], effect
