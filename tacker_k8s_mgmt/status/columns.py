@@ -19,46 +19,54 @@ from tacker_k8s_mgmt.model.nodes import (
     unfinished,
 )
 from tacker_k8s_mgmt.request.installation import LoadBalancer
-from tacker_k8s_mgmt.status.facts import Answers, Cell, Finding, Heal
+from tacker_k8s_mgmt.status.facts import Answers, Cell, Finding, Heal, Remedy
 
 UNKNOWN = Cell("?")
 ABSENT = Cell("-")
 #: The column has nothing to do with the row.
 BLANK = Cell("")
 
-_JOIN = "The next scale-out, or heal of a VNFC, makes it a member."
-_CLEAR = "The next scale, or heal of a VNFC, takes away what is left of it."
-_CORRECT = "The next scale, or heal of a VNFC, corrects the inventory."
-_UNDER_WAY = "Wait: Heat still works on it."
+_JOIN = Remedy("The next scale-out, or heal of a VNFC, makes it a member.", Heal.VNFC)
+_CLEAR = Remedy(
+    "The next scale, or heal of a VNFC, takes away what is left of it.", Heal.NEXT
+)
+_CORRECT = Remedy(
+    "The next scale, or heal of a VNFC, corrects the inventory.", Heal.NEXT
+)
+_UNDER_WAY = Remedy("Wait: Heat still works on it.")
 _FAILED = (
     "Mend what `openstack stack failures list --long {stack}` shows, and send what the "
     "error of the operation says. If that is over, heal its VNFC; the next scale-out "
     "builds a worker that has none."
 )
-_ANEW = "Heal the whole VNF, or its VNFC if there are other control planes."
-_NOT_ADDED = (
+_HEAL_VNF = Remedy(
+    "Heal the whole VNF, or its VNFC if there are other control planes.",
+    Heal.VNFC | Heal.VNF,
+)
+_NOT_ADDED = Remedy(
     "If a heal has taken it out, heal its VNFC again. If it is a member, restore "
     "hosts.yaml in the cluster's directory. If a scaling has made it, which is not "
-    "supported, have Heat delete it."
+    "supported, have Heat delete it.",
+    Heal.VNFC,
 )
-_RESTORE = "Restore hosts.yaml in the cluster's directory, or heal the whole VNF."
+_RESTORE = Remedy(
+    "Restore hosts.yaml in the cluster's directory, or heal the whole VNF.", Heal.VNF
+)
 #: For what an entry of the metadata wants.
-SEND_AGAIN = (
+SEND_AGAIN = Remedy(
     "Modify the VNF instance again with that entry of its metadata, even an unchanged "
     "one; `cluster labels` lists the entries."
 )
-_ALL_ROUTES = "Heal the VNFC of the load balancer: the new VM gets every control plane."
-_HEAL_VNFC = "Heal its VNFC."
-_LOST = "Look at `journalctl -u kubelet` on it; heal its VNFC if it is lost."
-_CONTROLLER = "Look at the log of the controller that takes the taint away."
-#: The remedies that a heal request is, or may be.
-_HEALS = {
-    **dict.fromkeys((_JOIN, _NOT_ADDED, _HEAL_VNFC, _LOST), Heal.VNFC),
-    **dict.fromkeys((_CLEAR, _CORRECT), Heal.NEXT),
-    _ANEW: Heal.VNFC | Heal.VNF,
-    _RESTORE: Heal.VNF,
-    _ALL_ROUTES: Heal.BALANCER,
-}
+_ALL_ROUTES = Remedy(
+    "Heal the VNFC of the load balancer: the new VM gets every control plane.",
+    Heal.BALANCER,
+)
+_HEAL_VNFC = Remedy("Heal its VNFC.", Heal.VNFC)
+_LOST = Remedy(
+    "Look at `journalctl -u kubelet` on it; heal its VNFC if it is lost.", Heal.VNFC
+)
+_LOOK = Remedy("Look at `journalctl -u kubelet` on it.")
+_CONTROLLER = Remedy("Look at the log of the controller that takes the taint away.")
 
 
 @dataclass(frozen=True)
@@ -105,13 +113,9 @@ class Member:
         return len(ids) > 1
 
 
-def _finding(text: str, remedy: str) -> Finding:
-    return Finding(text, remedy, _HEALS.get(remedy))
-
-
-def differs(text: str, what: str, remedy: str) -> Cell:
+def differs(text: str, what: str, remedy: Remedy) -> Cell:
     """A cell with one finding."""
-    return Cell(text, (_finding(what, remedy),))
+    return Cell(text, (Finding(what, remedy),))
 
 
 def heat(member: Member, answers: Answers) -> Cell:
@@ -121,30 +125,30 @@ def heat(member: Member, answers: Answers) -> Cell:
         return UNKNOWN
     if member.lacks:
         text = f"its VM cannot be used: {member.unfinished}"
-        return differs("unusable", text, _HEAL_VNFC if is_worker else _ANEW)
+        return differs("unusable", text, _HEAL_VNFC if is_worker else _HEAL_VNF)
     if member.unfinished:
         text = f"Heat has not completed its VM: {member.unfinished}"
-        remedy = _FAILED if member.unfinished.endswith("_FAILED") else _UNDER_WAY
-        stack = answers.machines.stack_id
-        return differs("unfinished", text, remedy.format(stack=stack))
+        failed = Remedy(_FAILED.format(stack=answers.machines.stack_id))
+        remedy = failed if member.unfinished.endswith("_FAILED") else _UNDER_WAY
+        return differs("unfinished", text, remedy)
     if vm is None:
         if listed is None:
             return ABSENT
-        remedy = _CLEAR if is_worker else _ANEW
+        remedy = _CLEAR if is_worker else _HEAL_VNF
         return differs("-", "in the inventory, and its VM is gone", remedy)
     if listed and member.is_rebuilt:
         text = (
             f"a new VM: Heat has the server {vm.server_id}, the inventory "
             f"{listed.server_id}"
         )
-        return differs("new VM", text, _JOIN if is_worker else _ANEW)
+        return differs("new VM", text, _JOIN if is_worker else _HEAL_VNF)
     return Cell("VM")
 
 
 def group(count: Count) -> Cell:
     """How many VMs Heat has of a group for which Tacker has another number."""
     text = f"Heat has {count.heat} VMs of it, and Tacker counts {count.tacker}"
-    return differs(f"{count.heat} VMs", text, count.remedy)
+    return differs(f"{count.heat} VMs", text, Remedy(count.remedy))
 
 
 def inventory(member: Member, answers: Answers) -> Cell:
@@ -158,7 +162,7 @@ def inventory(member: Member, answers: Answers) -> Cell:
         return Cell("listed")
     if vm and vm.address != listed.address:
         text = f"at {vm.address} in Heat, at {listed.address} in the inventory"
-        remedy = _HEAL_VNFC if member.is_worker else _ANEW
+        remedy = _HEAL_VNFC if member.is_worker else _HEAL_VNF
         return differs("other address", text, remedy)
     if vm and vm.ssh_address != listed.ssh_address:
         text = (
@@ -192,7 +196,8 @@ def cluster(member: Member, answers: Answers) -> Cell:
         expected = listed or (member.vm and answers.inventory is None)
         if not expected or gone or member.is_rebuilt:
             return ABSENT
-        remedy = _JOIN if member.joins else "Look at the log of its kubelet."
+        log = Remedy("Look at the log of its kubelet.")
+        remedy = _JOIN if member.joins else log
         return differs("-", "not in the cluster", remedy)
     text = "Ready" if seen.ready else "NotReady"
     if seen.unschedulable:
@@ -203,24 +208,25 @@ def cluster(member: Member, answers: Answers) -> Cell:
         return differs(
             text,
             "in the cluster, and neither in Heat nor in the inventory",
-            f"If its machine is gone, `kubectl delete node {member.name}`; if not, "
-            "find out who joined it.",
+            Remedy(
+                f"If its machine is gone, `kubectl delete node {member.name}`; if not, "
+                "find out who joined it."
+            ),
         )
     return Cell(text, tuple(_conditions(member, seen)))
 
 
 def _conditions(member: Member, seen: NodeObject) -> Iterator[Finding]:
     if not seen.ready:
-        look = "Look at `journalctl -u kubelet` on it."
-        remedy = _LOST if member.is_worker else look
-        yield _finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
+        remedy = _LOST if member.is_worker else _LOOK
+        yield Finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
     elif problem := unfinished(seen.taints):
-        yield _finding(f"Ready, and takes no pods yet: {problem}", _CONTROLLER)
+        yield Finding(f"Ready, and takes no pods yet: {problem}", _CONTROLLER)
     if seen.unschedulable and not member.out_of_service:
         yield _cordoned(member.name, by_us=seen.cordoned_by_us)
     if member.place and seen.internal_ip not in ("", member.place.address):
         text = f"at {seen.internal_ip} in the cluster, not at {member.place.address}"
-        yield Finding(text, "Look at `--node-ip` of its kubelet.")
+        yield Finding(text, Remedy("Look at `--node-ip` of its kubelet."))
     if not member.joins:
         yield from member.others
 
@@ -228,13 +234,14 @@ def _conditions(member: Member, seen: NodeObject) -> Iterator[Finding]:
 def _cordoned(name: str, *, by_us: bool) -> Finding:
     uncordon = f"`kubectl uncordon {name}`"
     if not by_us:
-        remedy = f"{uncordon}, unless it is cordoned on purpose."
+        remedy = Remedy(f"{uncordon}, unless it is cordoned on purpose.")
         return Finding("cordoned, gets no new pods", remedy)
     return Finding(
         "cordoned by an operation that has not completed, gets no new pods",
-        "A retry of that operation goes on. If it was given up, or to use the node "
-        f"meanwhile: {uncordon}, and `kubectl annotate node {name} "
-        f"{CORDONED}-`.",
+        Remedy(
+            "A retry of that operation goes on. If it was given up, or to use the node "
+            f"meanwhile: {uncordon}, and `kubectl annotate node {name} {CORDONED}-`."
+        ),
     )
 
 
@@ -265,7 +272,7 @@ def balancer(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
         return differs("other address", text, _route_to(member, place, wanted))
     if not member.is_worker and state.startswith(("DOWN", "MAINT")):
         text = f"the load balancer finds its API server {state}"
-        remedy = (
+        remedy = Remedy(
             f"Look whether it answers at https://{place.address}:6443/readyz. If its "
             "VM is lost, heal its VNFC, or the whole VNF if it is the only control "
             "plane."
@@ -291,14 +298,14 @@ def _unrouted(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
     return differs("-", text, _route_to(member, place, wanted))
 
 
-def _route_to(member: Member, place: Node, wanted: LoadBalancer) -> str:
+def _route_to(member: Member, place: Node, wanted: LoadBalancer) -> Remedy:
     return _reroute(member, wanted, f"add-worker {member.name}={place.address}")
 
 
-def _reroute(member: Member, wanted: LoadBalancer, verb: str) -> str:
+def _reroute(member: Member, wanted: LoadBalancer, verb: str) -> Remedy:
     if member.is_worker:
         script = basename(wanted.script_path)
-        return f"On the load balancer: `sudo bash {script} {verb}`."
+        return Remedy(f"On the load balancer: `sudo bash {script} {verb}`.")
     # The routes of the control planes can only be set all at once, by `install`.
     return _ALL_ROUTES
 
@@ -314,8 +321,10 @@ def vim(answers: Answers, url: str | None) -> Cell:
         return differs(
             "-",
             "the cluster is no VIM in Tacker",
-            "`retry` of an instantiation registers it, and a heal of the whole VNF. A "
-            "VIM made by hand works, but is not recognized as the cluster's.",
+            Remedy(
+                "`retry` of an instantiation registers it, and a heal of the whole "
+                "VNF. A VIM made by hand works, but is not recognized as the cluster's."
+            ),
         )
     registered = answers.vims[0]
     findings = []
@@ -323,9 +332,9 @@ def vim(answers: Answers, url: str | None) -> Cell:
         text = (
             f"the API is at {url}, the VIM {registered.name} at {registered.auth_url}"
         )
-        findings.append(_finding(text, _ANEW))
+        findings.append(Finding(text, _HEAL_VNF))
     if not registered.named:
         text = f"the VNF instance does not name the VIM {registered.name}"
-        remedy = "Retry the instantiation that was cut off; it names it."
+        remedy = Remedy("Retry the instantiation that was cut off; it names it.")
         findings.append(Finding(text, remedy))
     return Cell(registered.name, tuple(findings))

@@ -9,6 +9,7 @@ that heals what differs: complete, with the ids that Tacker takes.
 import enum
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.nodes import Count, Node, NodeObject, Role
@@ -104,18 +105,25 @@ class Answers:
     clocks: Mapping[str, float] | None = None
 
 
+class Remedy(NamedTuple):
+    """What the operator can do about a difference.
+
+    :ivar heal: what it heals, or may.
+    """
+
+    text: str
+    heal: Heal | None = None
+
+
 @dataclass(frozen=True)
 class Finding:
     """A difference.
 
     :param text: what differs, about the row that it belongs to.
-    :param remedy: what the operator can do about it.
-    :param heal: what the remedy heals, or may.
     """
 
     text: str
-    remedy: str
-    heal: Heal | None = None
+    remedy: Remedy
 
 
 @dataclass(frozen=True)
@@ -179,7 +187,7 @@ class Report:
         """The commands of a remedy."""
         balancers = (one for one in self.rows if one.role is Role.LOAD_BALANCER)
         balancer = next((one.server_id for one in balancers if one.server_id), "")
-        return tuple(self.heals.of(finding.heal, row.server_id, balancer))
+        return tuple(self.heals.of(finding.remedy.heal, row.server_id, balancer))
 
     @property
     def differs(self) -> bool:

@@ -25,6 +25,7 @@ from tacker_k8s_mgmt.status.facts import (
     Contribution,
     Finding,
     Heal,
+    Remedy,
     Row,
     Source,
 )
@@ -32,22 +33,26 @@ from tacker_k8s_mgmt.topology import membership
 from tacker_k8s_mgmt.topology.membership import Membership
 
 _ROLE = Role.LOAD_BALANCER
-_HEAL = "Heal its VNFC: the new VM gets every node and every service."
-_SILENT = (
-    "Look whether its VM runs. If it is lost, heal its VNFC before that of any node: "
-    "the new VM gets every node and every service."
+_HEAL = Remedy(
+    "Heal its VNFC: the new VM gets every node and every service.", Heal.VNFC
 )
-_STOPPED = (
+_SILENT = Remedy(
+    "Look whether its VM runs. If it is lost, heal its VNFC before that of any node: "
+    "the new VM gets every node and every service.",
+    Heal.VNFC,
+)
+_STOPPED = Remedy(
     "`systemctl status haproxy` on it says why; `sudo systemctl start haproxy` starts "
-    "it. If it does not start, heal its VNFC before that of any node."
+    "it. If it does not start, heal its VNFC before that of any node.",
+    Heal.VNFC,
 )
 # The script of a new package may render it otherwise.
-_OTHER = (
+_OTHER = Remedy(
     "After a change of package the next scale or heal of a node renders haproxy.cfg "
     "again, and does not interrupt connections. Otherwise `sudo systemctl reload "
     "haproxy` on it, if haproxy.cfg was not edited."
 )
-_FIRST = (
+_FIRST = Remedy(
     "First mend the load balancer, through which the nodes reach the API; then compare "
     "again."
 )
@@ -70,7 +75,7 @@ def balancer_row(answers: Answers, wanted: LoadBalancer, nodes: Iterable[Row]) -
     waiting = [node.name for node in nodes if any(map(_waits, node.findings))]
     if waiting and machine and answers.balancer is None:
         text = f"does not answer, and {', '.join(waiting)} cannot do without it"
-        cells[Source.BALANCER] = _differs(UNKNOWN.text, text, _SILENT)
+        cells[Source.BALANCER] = columns.differs(UNKNOWN.text, text, _SILENT)
     address = machine.ssh_address if machine else ""
     return Row("load balancer", _ROLE, server_id, address, cells)
 
@@ -97,24 +102,20 @@ def _is_out(answers: Answers) -> bool:
 
 
 def _hold(finding: Finding) -> Finding:
-    if finding.heal not in (Heal.VNFC, Heal.NEXT):
+    if finding.remedy.heal not in (Heal.VNFC, Heal.NEXT):
         return finding
-    return replace(finding, remedy=_FIRST, heal=None)
+    return replace(finding, remedy=_FIRST)
 
 
 def _waits(finding: Finding) -> bool:
     return finding.remedy == _FIRST
 
 
-def _differs(text: str, what: str, remedy: str) -> Cell:
-    return Cell(text, (Finding(what, remedy, Heal.VNFC),))
-
-
 def _machine(answers: Answers) -> Cell:
     if answers.machines is None:
         return UNKNOWN
     if answers.machines.load_balancer is None:
-        return _differs("-", "no complete VM in Heat", _HEAL)
+        return columns.differs("-", "no complete VM in Heat", _HEAL)
     return Cell("VM")
 
 
@@ -122,7 +123,7 @@ def _state(status: BalancerStatus | None, wanted: LoadBalancer) -> Cell:
     if status is None:
         return UNKNOWN
     if status.api_port is None:
-        return _differs("not set up", "never set up", _HEAL)
+        return columns.differs("not set up", "never set up", _HEAL)
     text = f"API at {status.api_port}" if status.active else "stopped"
     return Cell(text, tuple(_faults(status, wanted)))
 
@@ -130,16 +131,16 @@ def _state(status: BalancerStatus | None, wanted: LoadBalancer) -> Cell:
 def _faults(status: BalancerStatus, wanted: LoadBalancer) -> Iterator[Finding]:
     if status.api_port != wanted.api_port:
         text = f"the API is at port {status.api_port}, not at {wanted.api_port}"
-        yield Finding(text, _HEAL, Heal.VNFC)
+        yield Finding(text, _HEAL)
     if not status.active:
-        yield Finding("HAProxy does not run", _STOPPED, Heal.VNFC)
+        yield Finding("HAProxy does not run", _STOPPED)
     elif not status.current:
         yield Finding("HAProxy runs with another configuration than recorded", _OTHER)
     if not status.enabled:
-        remedy = "`sudo systemctl enable haproxy` on it."
+        remedy = Remedy("`sudo systemctl enable haproxy` on it.")
         yield Finding("HAProxy does not start with the VM", remedy)
     if status.udp_active is False:
-        remedy = "`sudo systemctl enable --now tacker-k8s-mgmt-udp` on it."
+        remedy = Remedy("`sudo systemctl enable --now tacker-k8s-mgmt-udp` on it.")
         yield Finding("the service for UDP does not run, or not after a boot", remedy)
 
 
@@ -286,7 +287,7 @@ def _clock_rows(answers: Answers) -> Iterator[Row]:
         if abs(ahead) > clock_skew.NOTED:
             text = clock_skew.text(ahead)
             what = f"its clock is {text} of that of this host"
-            cell = columns.differs(text, what, clock_skew.HINT)
+            cell = columns.differs(text, what, Remedy(clock_skew.HINT))
             yield _plain_row(f"clock of {name}", roles[name], Source.CLUSTER, cell)
 
 

@@ -158,4 +158,4 @@ def findings(
 
 def remedy(scene: Scene, name: str, silent: Iterable[str] = ()) -> str:
     (found,) = rows(scene, silent=silent)[name].findings
-    return found.remedy
+    return str(found.remedy.text)

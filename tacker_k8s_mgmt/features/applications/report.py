@@ -18,13 +18,13 @@ from tacker_k8s_mgmt.model.manifests import JOB, ROLLED_OUT, is_going, title
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.status.columns import BLANK
-from tacker_k8s_mgmt.status.facts import Cell, Finding, Row, Source
+from tacker_k8s_mgmt.status.facts import Cell, Finding, Remedy, Row, Source
 
-_AGAIN = (
+_AGAIN = Remedy(
     "Modify the VNF instance with metadata that have k8s_applications again; "
     "`app show` has the reason of a failure."
 )
-_PODS = "See the pods with kubectl; a change of the application waits for them."
+_PODS = Remedy("See the pods with kubectl; a change of the application waits for them.")
 
 
 @dataclass(frozen=True)

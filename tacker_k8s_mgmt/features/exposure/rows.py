@@ -9,7 +9,9 @@ from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.status.columns import ABSENT, BLANK, UNKNOWN, differs
-from tacker_k8s_mgmt.status.facts import Cell, Row, Source
+from tacker_k8s_mgmt.status.facts import Cell, Remedy, Row, Source
+
+_HEAL = Remedy("Heal the CNF.")
 
 
 class Answers(NamedTuple):
@@ -65,12 +67,14 @@ def _service(wanted: Exposure | None, answers: Answers) -> Cell:
     place = (wanted.namespace, wanted.service)
     found = [s for s in answers.services if (s.namespace, s.name) == place]
     if not found:
-        remedy = "Heal the CNF, which takes it from the load balancer, or terminate it."
+        remedy = Remedy(
+            "Heal the CNF, which takes it from the load balancer, or terminate it."
+        )
         return differs("-", "its Service is not in the cluster", remedy)
     ports = ((port.protocol, port.node_port) for port in found[0].ports)
     if (wanted.protocol, wanted.node_port) not in ports:
         text = f"its Service has no node port {wanted.node_port}/{wanted.protocol}"
-        return differs("other ports", text, "Heal the CNF.")
+        return differs("other ports", text, _HEAL)
     return Cell("Service")
 
 
@@ -82,7 +86,7 @@ def _exposed(
         return UNKNOWN
     if service is None:
         text = "not exposed by the load balancer, although it is recorded"
-        remedy = "Heal the CNF, which exposes it, or the load balancer's VNFC."
+        remedy = Remedy("Heal the CNF, which exposes it, or the load balancer's VNFC.")
         return differs("-", text, remedy)
     states: dict[str, list[str]] = {}
     for server in service.servers:
@@ -93,14 +97,18 @@ def _exposed(
         return differs(
             text or "exposed",
             "exposed by the load balancer, and not recorded",
-            f"The next exposure of any CNF removes it; or `unexpose {service.name}` of "
-            "the load balancer's script.",
+            Remedy(
+                "The next exposure of any CNF removes it; or `unexpose "
+                f"{service.name}` of the load balancer's script."
+            ),
         )
     if wanted and wanted != present:
         what = "exposed with another node port, check, source or PROXY protocol"
-        return differs(text or "exposed", f"{what} than recorded", "Heal the CNF.")
+        return differs(text or "exposed", f"{what} than recorded", _HEAL)
     if not any(state.startswith("UP") for state in states):
         what = "no worker is healthy for it"
-        remedy = "See that the CNF's pods are Ready and its node port is not filtered."
+        remedy = Remedy(
+            "See that the CNF's pods are Ready and its node port is not filtered."
+        )
         return differs(text or "no worker", what, remedy)
     return Cell(text)

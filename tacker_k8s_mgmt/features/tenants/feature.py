@@ -27,9 +27,16 @@ from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.request.reader import TENANTS, ClusterRequest
 from tacker_k8s_mgmt.request.tenants import Tenant
 from tacker_k8s_mgmt.status.columns import ABSENT, BLANK, UNKNOWN, differs
-from tacker_k8s_mgmt.status.facts import Cell, Contribution, Finding, Row, Source
+from tacker_k8s_mgmt.status.facts import (
+    Cell,
+    Contribution,
+    Finding,
+    Remedy,
+    Row,
+    Source,
+)
 
-_SEND_AGAIN = (
+_SEND_AGAIN = Remedy(
     "Modify the VNF instance again with k8s_tenants in its metadata, even an unchanged "
     "list."
 )

@@ -46,8 +46,8 @@ class World:
             "differences": [
                 {
                     "what": one.text,
-                    "remedy": one.remedy,
-                    "commands": [f"{HEAL}"] if one.heal else [],
+                    "remedy": one.remedy.text,
+                    "commands": [f"{HEAL}"] if one.remedy.heal else [],
                 }
                 for one in row.findings
             ],

@@ -71,7 +71,7 @@ def test_a_clock_that_differs_has_a_row(seconds):
     found = [("clock of worker-10-10-0-5", f"its clock is {how} of that of this host")]
     assert differences(report) == found
     (row,) = (row for row in report.rows if row.name.startswith("clock"))
-    assert "chrony" in next(iter(row.findings)).remedy
+    assert "chrony" in next(iter(row.findings)).remedy.text
     assert site.changes == []
 
 

@@ -24,7 +24,7 @@ OPERATIONS = [
 
 def remedies(site):
     rows = ClusterInspection(params(), VNF, site, features=FEATURES).take().rows
-    return [finding.remedy for row in rows for finding in row.findings]
+    return [finding.remedy.text for row in rows for finding in row.findings]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_of_an_unknown_vnf_instance_there_is_none():
 def heals(spoil, name):
     scene = Scene()
     spoil(scene)
-    return [finding.heal for finding in rows(scene)[name].findings]
+    return [finding.remedy.heal for finding in rows(scene)[name].findings]
 
 
 def test_remedies_name_what_they_heal():

@@ -55,7 +55,8 @@ def document(one: ApplicationState) -> dict[str, Any]:
         "updated": record.updated if record else None,
         "failure": (record.detail or None) if record else None,
         "differences": [
-            {"what": finding.text, "remedy": finding.remedy} for finding in one.findings
+            {"what": finding.text, "remedy": finding.remedy.text}
+            for finding in one.findings
         ],
     }
 
@@ -65,7 +66,7 @@ def show_findings(console: Console, report: ApplicationsReport) -> None:
     for one in report.applications:
         for finding in one.findings:
             console.say(f"{one.name}: {finding.text}.", "red")
-            console.say(f"  {finding.remedy}")
+            console.say(f"  {finding.remedy.text}")
 
 
 class AppList(ClusterReport):

@@ -285,7 +285,7 @@ class ClusterCheck(ClusterReport):
         for row in report.rows:
             for finding in row.findings:
                 console.say(f"{row.name}: {finding.text}.", "red")
-                console.say(f"  {finding.remedy}")
+                console.say(f"  {finding.remedy.text}")
                 for command in report.commands(row, finding):
                     console.say(f"    {command}", "bold")
 
@@ -321,7 +321,7 @@ def _row_document(row: Row, report: Comparison) -> dict[str, Any]:
         "differences": [
             {
                 "what": finding.text,
-                "remedy": finding.remedy,
+                "remedy": finding.remedy.text,
                 "commands": list(report.commands(row, finding)),
             }
             for finding in row.findings

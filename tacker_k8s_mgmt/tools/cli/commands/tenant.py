@@ -145,7 +145,7 @@ class TenantList(ClusterReport):
         for row in report.rows:
             for finding in row.findings:
                 console.say(f"{row.name}: {finding.text}.", "red")
-                console.say(f"  {finding.remedy}")
+                console.say(f"  {finding.remedy.text}")
         for problem in report.problems:
             console.say(f"{problem}.", "red")
 
