@@ -20,6 +20,7 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import config, errors, journal
 from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.hooks.advice import RESUME, attached
+from tacker_k8s_mgmt.model import playbooks
 from tacker_k8s_mgmt.model.playbooks import Progress
 from tacker_k8s_mgmt.operations.state import OperationContext
 from tacker_k8s_mgmt.operations.step import Runner, Step
@@ -227,7 +228,7 @@ class Hook(abc.ABC, Generic[S]):
             self._play, self._logged = progress.play_number, now
             texts = filter(None, (progress.where(), progress.estimate()))
             LOG.info("%s: %s", self.name, "; ".join(texts))
-        self._journal.record("progress", text=progress.where(), **_fields(progress))
+        self._journal.record("progress", **playbooks.recorded(progress))
 
     def note(self, text: str) -> None:
         """Record what delays the operation, in the journal and in the log."""
@@ -254,28 +255,6 @@ def scale_details(kind: str, aspect: str, steps: int | None) -> dict[str, Any]:
     direction = "out" if kind == "SCALE_OUT" else "in"
     scale = {"direction": direction, "aspect": aspect, "steps": steps or 1}
     return {"scale": scale}
-
-
-def _fields(progress: Progress) -> dict[str, Any]:
-    """The journal's fields of a progress record, besides its text."""
-    fields: dict[str, Any] = {
-        "play": progress.play_number,
-        "plays": progress.plays,
-        "play_name": progress.play,
-        "task": progress.task,
-        "tasks": progress.tasks,
-        "results": progress.results,
-    }
-    left = progress.left
-    if left is not None and progress.former is not None:
-        fields |= {"left": round(left), "former_runs": progress.former.runs}
-    if progress.recap is not None:
-        # Only at the end, when it is that of the whole run.
-        fields["slowest"] = [
-            {"task": time.task, "play": time.play, "seconds": round(time.seconds, 1)}
-            for time in progress.slowest
-        ]
-    return fields
 
 
 AdviceFor = Callable[[Exception], str]

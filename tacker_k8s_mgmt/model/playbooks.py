@@ -21,7 +21,6 @@ from itertools import islice
 from typing import Any
 
 from tacker_k8s_mgmt.model import untrusted
-from tacker_k8s_mgmt.model import untrusted as fields
 from tacker_k8s_mgmt.text import in_line
 
 #: Weight of the former pace, as a part of a whole run, beside this run's own.
@@ -163,7 +162,7 @@ class RunRecord:
 
 
 @dataclass(frozen=True)
-class Failure:
+class TaskFailure:
     """A task that failed on a host, or a host that could not be reached."""
 
     host: str
@@ -214,11 +213,11 @@ class Progress:
     task_started: float = 0.0
     slowest: tuple[TaskTime, ...] = ()
     former: Former | None = None
-    seen: tuple[Failure, ...] = ()
+    seen: tuple[TaskFailure, ...] = ()
     recap: Mapping[str, Mapping[str, int]] | None = None
 
     @property
-    def failures(self) -> tuple[Failure, ...]:
+    def failures(self) -> tuple[TaskFailure, ...]:
         """The failures that were not rescued: the last one of each host.
 
         After such a failure a host takes no further part in the run, so it is the last
@@ -228,7 +227,7 @@ class Progress:
         last = {failure.host: failure for failure in self.seen if self._counts(failure)}
         return tuple(last.values())
 
-    def _counts(self, failure: Failure) -> bool:
+    def _counts(self, failure: TaskFailure) -> bool:
         if self.recap is None:
             return True
         kind = "unreachable" if failure.unreachable else "failed"
@@ -258,15 +257,7 @@ class Progress:
         return f'{place}, task {self.tasks} "{self.task}"' if self.task else place
 
 
-def listed(failures: Iterable[Failure]) -> list[dict[str, str]]:
-    """The first failures for programs; the journal keeps them."""
-    return [
-        {"host": failure.host, "task": failure.task, "message": failure.message}
-        for failure in islice(failures, _LISTED_FAILURES)
-    ]
-
-
-def described(failures: Iterable[Failure]) -> tuple[str, ...]:
+def described(failures: Iterable[TaskFailure]) -> tuple[str, ...]:
     """The first failures in full, and number and hosts of the others."""
     every = tuple(failures)
     lines = [str(failure) for failure in every[:_FULL_FAILURES]]
@@ -366,11 +357,11 @@ def _task_ended(progress: Progress) -> Progress:
     return replace(progress, slowest=tuple(slowest))
 
 
-def _failure(event: Mapping[str, Any]) -> Failure:
+def _failure(event: Mapping[str, Any]) -> TaskFailure:
     message = " ".join(str(event.get("message", "")).split())
     if event.get("no_log"):
         message = "(censored by no_log)"
-    return Failure(
+    return TaskFailure(
         host=str(event.get("host", "?")),
         task=str(event.get("task", "?")),
         message=_shortened(message) or "no message",
@@ -412,58 +403,73 @@ class Look:
         return f"play {self.play}/{self.plays}, task {self.tasks}"
 
 
-@dataclass(frozen=True)
-class SlowTask:
-    """One of the tasks of a playbook that took longest, as Ansible timed it."""
-
-    task: str
-    play: str
-    seconds: float
+# Records in a journal, written and read. Those of earlier releases lack fields.
 
 
-@dataclass(frozen=True)
-class FailedTask:
-    """A task of a playbook that failed on a host."""
-
-    host: str
-    task: str
-    message: str
+def recorded(progress: Progress) -> dict[str, Any]:
+    """The fields of a progress record, which :func:`look` and :func:`slowest` read."""
+    found: dict[str, Any] = {
+        "text": progress.where(),
+        "play": progress.play_number,
+        "plays": progress.plays,
+        "play_name": progress.play,
+        "task": progress.task,
+        "tasks": progress.tasks,
+        "results": progress.results,
+    }
+    left = progress.left
+    if left is not None and progress.former is not None:
+        found |= {"left": round(left), "former_runs": progress.former.runs}
+    if progress.recap is not None:
+        # Only at the end, when it is that of the whole run.
+        found["slowest"] = [
+            {"task": time.task, "play": time.play, "seconds": round(time.seconds, 1)}
+            for time in progress.slowest
+        ]
+    return found
 
 
 def look(record: Mapping[str, Any]) -> Look:
     """The look of a progress record."""
     play, plays, tasks, results, runs = (
-        int(fields.number_of(record, key))
+        int(untrusted.number_of(record, key))
         for key in ("play", "plays", "tasks", "results", "former_runs")
     )
-    left = fields.number_of(record, "left")
+    left = untrusted.number_of(record, "left")
     return Look(
-        time=fields.number_of(record, "time"),
-        text=fields.text_of(record, "text"),
+        time=untrusted.number_of(record, "time"),
+        text=untrusted.text_of(record, "text"),
         play=play,
         plays=plays,
-        play_name=fields.text_of(record, "play_name"),
-        task=fields.text_of(record, "task"),
+        play_name=untrusted.text_of(record, "play_name"),
+        task=untrusted.text_of(record, "task"),
         tasks=tasks,
         results=results,
         estimate=in_words(left, runs) if runs > 0 else "",
     )
 
 
-def slowest(record: Mapping[str, Any]) -> Iterator[SlowTask]:
+def slowest(record: Mapping[str, Any]) -> Iterator[TaskTime]:
     """The slowest tasks of a progress record."""
-    for task in fields.values_of(record, "slowest"):
+    for task in untrusted.values_of(record, "slowest"):
         if isinstance(task, Mapping):
-            seconds = fields.number_of(task, "seconds")
-            yield SlowTask(
-                fields.text_of(task, "task"), fields.text_of(task, "play"), seconds
-            )
+            name, play = (untrusted.text_of(task, key) for key in ("task", "play"))
+            yield TaskTime(name, play, untrusted.number_of(task, "seconds"))
 
 
-def failed_tasks(record: Mapping[str, Any]) -> Iterator[FailedTask]:
+def listed(failures: Iterable[TaskFailure]) -> list[dict[str, str]]:
+    """The first failures of an operation's end, which :func:`failed_tasks` reads."""
+    return [
+        {"host": failure.host, "task": failure.task, "message": failure.message}
+        for failure in islice(failures, _LISTED_FAILURES)
+    ]
+
+
+def failed_tasks(record: Mapping[str, Any]) -> Iterator[TaskFailure]:
     """The failed tasks of the record of an operation's end."""
-    for task in fields.values_of(record, "failed_tasks"):
+    for task in untrusted.values_of(record, "failed_tasks"):
         if isinstance(task, Mapping):
-            yield FailedTask(
-                *(fields.text_of(task, key) for key in ("host", "task", "message"))
+            host, name, message = (
+                untrusted.text_of(task, key) for key in ("host", "task", "message")
             )
+            yield TaskFailure(host, name, message)

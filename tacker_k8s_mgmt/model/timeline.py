@@ -12,7 +12,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.model import playbooks
 from tacker_k8s_mgmt.model import untrusted as fields
-from tacker_k8s_mgmt.model.playbooks import FailedTask, Look, SlowTask
+from tacker_k8s_mgmt.model.playbooks import Look, TaskFailure, TaskTime
 
 FAILED = "failed"
 #: In place of a time that is not recorded.
@@ -51,7 +51,7 @@ class Step:
     outcome: str = ""
     seconds: float = 0.0
     looks: list[Look] = field(default_factory=list)
-    slowest: tuple[SlowTask, ...] = ()
+    slowest: tuple[TaskTime, ...] = ()
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -94,7 +94,7 @@ class Operation:
     seconds: float = 0.0
     error: str = ""
     next_hook: str = ""
-    failed_tasks: tuple[FailedTask, ...] = ()
+    failed_tasks: tuple[TaskFailure, ...] = ()
     problems: tuple[str, ...] = ()
     advice: str = ""
     scale: str = ""

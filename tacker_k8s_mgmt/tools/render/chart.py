@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tacker_k8s_mgmt.model.playbooks import FailedTask, Look, SlowTask
+from tacker_k8s_mgmt.model.playbooks import Look, TaskFailure, TaskTime
 from tacker_k8s_mgmt.model.timeline import Operation, Step, Timeline, clock, in_words
 
 # As the hooks write them in their advice.
@@ -20,8 +20,8 @@ _SAME_HOSTS = 20
 
 
 @dataclass(frozen=True)
-class TaskFailure:
-    """A task that failed with one message.
+class GroupedFailure:
+    """A task that failed with one message on several hosts.
 
     :param hosts: on which it did.
     :param more: how many others there are.
@@ -46,7 +46,7 @@ class HookFailure:
     """
 
     step: str
-    tasks: tuple[TaskFailure, ...]
+    tasks: tuple[GroupedFailure, ...]
     problems: tuple[str, ...]
     text: str
     advice: str
@@ -71,14 +71,14 @@ def of(hook: Operation, vnf_id: str = "") -> HookFailure | None:
     )
 
 
-def _grouped(tasks: Iterable[FailedTask]) -> Iterator[TaskFailure]:
+def _grouped(tasks: Iterable[TaskFailure]) -> Iterator[GroupedFailure]:
     """Most playbooks fail for one reason on many hosts."""
     groups: dict[tuple[str, str], list[str]] = {}
     for task in tasks:
         groups.setdefault((task.task, task.message), []).append(task.host)
     for (name, message), hosts in groups.items():
         shown = tuple(hosts[:_SAME_HOSTS])
-        yield TaskFailure(shown, len(hosts) - len(shown), name, message)
+        yield GroupedFailure(shown, len(hosts) - len(shown), name, message)
 
 
 def _commands(hook: Operation, vnf_id: str) -> Iterator[str]:
@@ -362,7 +362,7 @@ def _tasks(hook: Operation) -> Iterator[Row]:
         yield Row(task.task, took, Bar(0, width, "task", took), task.play)
 
 
-def _slow_tasks(step: Step, hook: Operation) -> Iterator[SlowTask]:
+def _slow_tasks(step: Step, hook: Operation) -> Iterator[TaskTime]:
     """As timed by Ansible; without its times, as measured from look to look."""
     if step.slowest:
         yield from (task for task in step.slowest if task.seconds > 0)
@@ -371,7 +371,7 @@ def _slow_tasks(step: Step, hook: Operation) -> Iterator[SlowTask]:
     started = [next(of_task) for _, of_task in looks]
     for look, until in _with_ends(started, _end(step, hook)):
         if look.task and until > look.time:
-            yield SlowTask(look.task, look.play_name, until - look.time)
+            yield TaskTime(look.task, look.play_name, until - look.time)
 
 
 def _with_ends(started: Sequence[Look], end: float) -> Iterator[tuple[Look, float]]:

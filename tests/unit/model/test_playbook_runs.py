@@ -6,7 +6,12 @@ import json
 import pytest
 
 from tacker_k8s_mgmt.model import playbooks
-from tacker_k8s_mgmt.model.playbooks import Failure, Forks, PlaybookRequest, Progress
+from tacker_k8s_mgmt.model.playbooks import (
+    Forks,
+    PlaybookRequest,
+    Progress,
+    TaskFailure,
+)
 from tests.helpers.samples import parsed
 
 
@@ -247,7 +252,7 @@ def test_secrets_are_taken_out_of_what_is_shown_only():
         Progress(), lines, lambda text: text.replace("task", "***")
     )
     assert progress.task == "use the *** word"
-    assert progress.seen == (Failure("a", "T", "***"),)
+    assert progress.seen == (TaskFailure("a", "T", "***"),)
 
 
 def test_long_message_keeps_beginning_and_end():
@@ -262,7 +267,7 @@ def test_long_message_keeps_beginning_and_end():
     [(1, "h1: T: M"), (3, "h3: T: M"), (4, "1 more: h4"), (20, "h12, h13, ...")],
 )
 def test_many_failures_are_counted_and_named(count, last):
-    failures = [Failure(f"h{n}", "T", "M") for n in range(1, count + 1)]
+    failures = [TaskFailure(f"h{n}", "T", "M") for n in range(1, count + 1)]
     lines = playbooks.described(failures)
     assert len(lines) == min(count, 4)
     assert lines[-1].endswith(last)
