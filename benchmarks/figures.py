@@ -12,8 +12,17 @@ from typing import Any
 
 from tacker_k8s_mgmt.model.timeline import Operation, Step
 
-_PLAYBOOK = re.compile(r"run \S+\.yml|gather the facts ")
-_WAIT = ("wait until ", "drain ")
+#: Kinds of steps that run playbooks, and of those that wait for VMs, nodes and pods.
+PLAYBOOKS = frozenset(
+    {
+        *("install-kubernetes", "gather-facts", "join-workers", "join-control-planes"),
+        *("remove-nodes", "renew-certificate", "upgrade-control-planes"),
+        "upgrade-batch",
+    }
+)
+WAITS = frozenset(
+    {"wait-for-logins", "wait-for-nodes", "wait-for-api", "drain", "drain-batch"}
+)
 _ANSWERED = re.compile(r'(\d+\.\d+) "[A-Z]+ \S+ [^"]+" \d+')
 
 
@@ -124,7 +133,7 @@ def hook_figures(
     :param answered: when Heat's API answered requests.
     """
     ended = hook.last if hook.ended is None else hook.ended
-    playbooks = sum(_length(step) for step in hook.steps if _PLAYBOOK.match(step.name))
+    playbooks = sum(_length(step) for step in hook.steps if step.kind in PLAYBOOKS)
     inside = [run for run in runs if hook.started <= run.started <= ended]
     ansible = sum(run.ended - run.started for run in inside)
     return HookFigures(
@@ -132,7 +141,7 @@ def hook_figures(
         seconds=ended - hook.started,
         playbooks=playbooks,
         ansible=ansible if runs else playbooks,
-        waits=sum(_length(step) for step in hook.steps if step.name.startswith(_WAIT)),
+        waits=sum(_length(step) for step in hook.steps if step.kind in WAITS),
         heat_calls=sum(hook.started <= at <= ended for at in answered),
         logins=logins or {},
         calls=calls or {},

@@ -448,8 +448,7 @@ class _Collector:
     def _steps(self) -> Metric:
         family = SummaryMetricFamily(
             f"{_PREFIX}_step_duration_seconds",
-            "Durations of steps that were done; those that were already so are left "
-            "out.",
+            "Durations of steps that were done; those with nothing to do are left out.",
             labels=_STEP,
         )
         for key, count in sorted(self._totals.steps.items()):

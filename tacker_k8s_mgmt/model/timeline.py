@@ -15,6 +15,8 @@ from tacker_k8s_mgmt.model import untrusted as fields
 from tacker_k8s_mgmt.model.playbooks import Look, TaskFailure, TaskTime
 
 FAILED = "failed"
+#: Outcomes as former releases recorded them.
+_FORMERLY = {"already so": "nothing to do"}
 #: In place of a time that is not recorded.
 UNKNOWN = "unknown time"
 
@@ -35,8 +37,9 @@ class Step:
     """One step of an operation.
 
     :param ended: None while it is under way, and for good if it was cut off.
-    :param kind: its name without those of nodes; "" in journals of former releases.
-    :param outcome: ``done``, ``already so`` or ``failed``; "" until it has ended.
+    :param kind: its stable name; in journals of former releases the step's name without
+        those of nodes, or "".
+    :param outcome: ``done``, ``nothing to do`` or ``failed``; "" until it has ended.
     :param seconds: its duration by the operation's own clock.
     :param slowest: of its playbook, the longest first; none until that has ended.
     :param notes: what delayed it.
@@ -274,7 +277,8 @@ def _end_step(operation: Operation, record: Mapping[str, Any]) -> None:
         operation.steps.append(_step(record))
     step = operation.steps[-1]
     step.ended = fields.number_of(record, "time")
-    step.outcome = fields.text_of(record, "outcome")
+    outcome = fields.text_of(record, "outcome")
+    step.outcome = _FORMERLY.get(outcome, outcome)
     step.seconds = fields.number_of(record, "seconds")
 
 

@@ -69,29 +69,38 @@ class ConnectivityEnd:
         """The steps in the order of work."""
         state = self._state
         install = Step(
+            "install-load-balancer",
             "install the load balancer",
             self._install_balancer,
             verify=lambda: balancing.verify(state),
         )
         return (
-            Step("see that Heat has changed the ports", self._see_changed),
-            Step("compare Heat and inventory", self._find),
             Step(
-                "take the SSH host keys along",
+                "verify-ports",
+                "verify that Heat has changed the ports",
+                self._see_changed,
+            ),
+            Step("compare", "compare Heat and inventory", self._find),
+            Step(
+                "move-host-keys",
+                "move the SSH host keys",
                 lambda: playbook_inputs.move_host_keys(state),
             ),
-            Step("wait until the VMs answer at their addresses", self._reach),
+            Step("wait-for-logins", "wait for the VMs at their addresses", self._reach),
             Step(
+                "write-inventory",
                 "write inventory and variables",
                 lambda: playbook_inputs.write_inputs(state, state.nodes),
             ),
             *((install,) if state.params.load_balancer else ()),
             Step(
+                "gather-facts",
                 "gather the facts of all hosts",
                 lambda: playbook_inputs.gather_facts(state, without=sorted(self._out)),
                 probe=self._has_begun,
             ),
             Step(
+                "renew-certificate",
                 f"renew the API server's certificate with {runs.RENEW_CERTIFICATES}",
                 lambda: playbook_inputs.run(
                     state, self._request(), len(state.planes())
@@ -99,15 +108,16 @@ class ConnectivityEnd:
                 probe=self._is_certified,
                 verify=self._see_certified,
             ),
-            Step("wait until the nodes are Ready", self._see_ready),
+            Step("wait-for-nodes", "wait for the nodes to be Ready", self._see_ready),
             *(state.balancer_replaced() if state.params.load_balancer else ()),
             Step(
+                "register-vim",
                 "register the cluster at its address",
                 self._register_vim,
                 probe=self._is_registered,
             ),
             *registration.steps(state),
-            Step("see that no worker was built anew", self._see_same),
+            Step("report-rebuilt-workers", "report rebuilt workers", self._see_same),
         )
 
     # The addresses
@@ -320,7 +330,9 @@ def connectivity_start(
     return (
         preconditions.step(deps),
         Step(
-            "see that the cluster can follow the change", lambda: _check(deps, points)
+            "check-change",
+            "check that the change is possible",
+            lambda: _check(deps, points),
         ),
     )
 

@@ -52,27 +52,36 @@ class HealStart:
         """The steps in the order of work."""
         leave, plane = self._leave, self._plane
         return (
-            Step("compare Heat, inventory and cluster", self._choose),
-            Step("take the leaving nodes out of the load balancer", leave.unroute),
-            Step("cordon the leaving nodes", leave.cordon),
-            Step("drain the leaving nodes", leave.drain),
+            Step("compare", "compare Heat, inventory and cluster", self._choose),
+            Step("remove-routes", "remove routes to the leaving nodes", leave.unroute),
+            Step("cordon", "cordon the leaving nodes", leave.cordon),
+            Step("drain", "drain the leaving nodes", leave.drain),
             Step(
-                "note which control plane leaves", plane.note, probe=plane.none_leaves
+                "record-control-plane",
+                "record which control plane leaves",
+                plane.note,
+                probe=plane.none_leaves,
             ),
             Step(
-                "put another control plane first",
+                "reorder-control-planes",
+                "move another control plane to the front",
                 plane.put_behind,
                 probe=plane.is_behind,
             ),
-            Step(f"run {runs.REMOVE}", self._run_remove),
+            Step("remove-nodes", f"run {runs.REMOVE}", self._run_remove),
             Step(
-                "see the control plane out of etcd",
+                "verify-etcd",
+                "verify that etcd has removed the member",
                 plane.leave_etcd,
                 probe=plane.none_leaves,
                 verify=plane.see_out,
             ),
-            Step("delete what is left of them in the cluster", leave.delete_objects),
-            Step("write the inventory without them", self._write_staying),
+            Step("delete-nodes", "delete their Node objects", leave.delete_objects),
+            Step(
+                "shrink-inventory",
+                "remove them from the inventory",
+                self._write_staying,
+            ),
         )
 
     def left(self) -> str:
@@ -209,44 +218,66 @@ class HealEnd:
         join, plane = self._join, self._plane
         return (
             Step(
+                "compare",
                 "compare Heat, inventory and cluster",
                 self._choose,
                 verify=self._see_built,
             ),
-            Step("install the load balancer anew", self._install, probe=self._is_well),
-            Step(
-                "wait until the nodes are Ready behind it",
-                self._see_back,
-                probe=self._is_well,
-            ),
-            *self._state.balancer_replaced(unless=self._is_well),
-            Step("remove what VMs that are gone left behind", join.clear),
-            Step("wait until the new VMs accept SSH logins", join.reach_new),
-            Step("write inventory and variables", join.write),
+            *self._balancer_steps(),
+            Step("clean-up", "clean up after deleted VMs", join.clear),
+            Step("wait-for-logins", "wait for SSH on the new VMs", join.reach_new),
+            Step("write-inventory", "write inventory and variables", join.write),
             join.registration(),
-            Step("gather the facts of all hosts", join.gather, probe=plane.has_begun),
             Step(
+                "gather-facts",
+                "gather the facts of all hosts",
+                join.gather,
+                probe=plane.has_begun,
+            ),
+            Step(
+                "join-control-planes",
                 f"run {runs.JOIN_CONTROL_PLANES} for the control planes",
                 plane.run,
                 probe=plane.has_run,
             ),
             Step(
-                "see the control plane well in cluster and etcd",
+                "verify-control-plane",
+                "verify the control plane in cluster and etcd",
                 plane.see_well,
                 probe=plane.none_joins,
             ),
             *plane.joined(),
             Step(
-                "put the control plane behind the load balancer",
+                "add-control-plane-route",
+                "add routes to the control plane",
                 plane.balance,
                 probe=plane.none_joins,
             ),
             *self._helm_steps(),
-            Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
-            Step("wait until the new workers are Ready", join.see_ready),
+            Step("join-workers", f"run {runs.JOIN}", join.run, probe=join.has_run),
+            Step(
+                "wait-for-nodes", "wait for the new workers to be Ready", join.see_ready
+            ),
             *join.joined(),
-            Step("add the new workers to the load balancer", join.route),
-            Step("end the heal", self._end),
+            Step("add-routes", "add routes to the new workers", join.route),
+            Step("finish", "finish the heal", self._end),
+        )
+
+    def _balancer_steps(self) -> tuple[Step, ...]:
+        return (
+            Step(
+                "install-load-balancer",
+                "reinstall the load balancer",
+                self._install,
+                probe=self._is_well,
+            ),
+            Step(
+                "wait-for-api",
+                "wait for the nodes to be Ready behind it",
+                self._see_back,
+                probe=self._is_well,
+            ),
+            *self._state.balancer_replaced(unless=self._is_well),
         )
 
     def left(self) -> str:
@@ -272,7 +303,8 @@ class HealEnd:
         """For a control plane; only where Helm is asked for."""
         state = self._state
         prepare = Step(
-            "prepare the control plane for Helm",
+            "set-up-helm",
+            "set up Helm on the control plane",
             lambda: registration.prepare(state),
             probe=lambda: not self._heals_plane(),
         )

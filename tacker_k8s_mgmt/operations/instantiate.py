@@ -55,29 +55,37 @@ class Instantiate:
         """The steps in the order of work."""
         state = self._state
         install = Step(
+            "install-load-balancer",
             "install the load balancer",
             self._install_balancer,
             verify=lambda: balancing.verify(state),
         )
         return (
             preconditions.step(state.deps),
-            Step("find the VMs in the Heat stack", self._find_machines),
-            Step("own the inventory directory", self._claim),
-            Step("wait until the VMs accept SSH logins", self._reach_all),
+            Step("find-vms", "find the VMs in the Heat stack", self._find_machines),
+            Step("claim-directory", "claim the cluster's directory", self._claim),
+            Step("wait-for-logins", "wait for SSH on the VMs", self._reach_all),
             Step(
+                "write-inventory",
                 "write inventory and variables",
                 lambda: playbook_inputs.write_inputs(state, state.nodes),
             ),
             *((install,) if state.params.load_balancer else ()),
             Step(
+                "install-kubernetes",
                 f"run {runs.INSTALL}",
                 lambda: playbook_inputs.run(state, self._request(), len(state.nodes)),
                 probe=lambda: state.site.playbooks.done(self._request()),
             ),
-            Step("wait until all nodes are Ready", self._see_ready),
+            Step("wait-for-nodes", "wait for all nodes to be Ready", self._see_ready),
             *state.joined(lambda: state.nodes, "all nodes"),
-            Step("read the cluster's token and CA certificate", self._read_access),
             Step(
+                "read-credentials",
+                "read the API token and CA certificate",
+                self._read_access,
+            ),
+            Step(
+                "register-vim",
                 "register the cluster as a VIM",
                 lambda: registration.register(state, self._access),
             ),
@@ -178,7 +186,7 @@ class WholeHealStart:
         return (
             preconditions.step(self._state.deps),
             *terminate_start(self._state.site.vims),
-            Step("record the VMs that are replaced", self._record),
+            Step("record-vms", "record the VMs that are replaced", self._record),
         )
 
     def left(self) -> str:
@@ -215,19 +223,25 @@ class WholeHealEnd(Instantiate):
         check, *install = super().steps()
         return (
             check,
-            Step("check that Heat has replaced the VMs", self._check_replaced),
             Step(
+                "verify-vms",
+                "check that Heat has replaced the VMs",
+                self._check_replaced,
+            ),
+            Step(
+                "remove-former-vim",
                 "remove the former cluster's VIM",
                 state.site.vims.remove,
                 probe=self._is_cleared,
             ),
             Step(
+                "remove-former-records",
                 "remove the former cluster's records",
                 self._clear,
                 probe=self._is_cleared,
             ),
             *install,
-            Step("end the heal", lambda: _write(state, WholeHeal())),
+            Step("finish", "finish the heal", lambda: _write(state, WholeHeal())),
         )
 
     def _check_replaced(self) -> None:

@@ -139,7 +139,8 @@ class Join:
         not restart one whose settings are as they should be.
         """
         return Step(
-            "restart the kubelets of workers whose Node object is missing",
+            "restart-kubelets",
+            "restart kubelets without a Node object",
             lambda: self._state.site.restart_kubelets(self._missing()),
             probe=lambda: not self._missing(),
         )

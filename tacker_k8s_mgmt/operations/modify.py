@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 
-_CHECK = "check what the metadata want"
+_CHECK = "check the metadata"
 
 
 class ModificationRefused(errors.ProblemList):
@@ -57,12 +57,12 @@ class Modify:
 
     def start_steps(self) -> tuple[Step, ...]:
         """The steps of ``modify_information_start``: checks that change nothing."""
-        return (Step(_CHECK, self._check),)
+        return (Step("check-metadata", _CHECK, self._check),)
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
         changes = (step for work in self._works for step in work.changes())
-        return (Step(_CHECK, self._check_and_keep), *changes)
+        return (Step("check-metadata", _CHECK, self._check_and_keep), *changes)
 
     def left(self) -> str:
         """What stays behind when a step fails."""

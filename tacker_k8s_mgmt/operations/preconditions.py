@@ -27,7 +27,7 @@ def step(deps: OperationContext, others: Callable[[], Iterable[str]] = tuple) ->
     :param others: findings of other checks.
     """
     title = "check package, VIM name and Ansible server"
-    return Step(title, lambda: check(deps, *others()))
+    return Step("preconditions", title, lambda: check(deps, *others()))
 
 
 def check(deps: OperationContext, *others: str) -> None:

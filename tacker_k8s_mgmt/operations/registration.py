@@ -64,6 +64,7 @@ def prepare(
 def steps(state: ClusterState) -> tuple[Step, ...]:
     """Have the VIM name the control planes' present addresses; VNFs may use it."""
     move = Step(
+        "update-helm-hosts",
         "write the control planes' addresses for Helm into the VIM",
         lambda: state.site.vims.move_helm(_addresses(state)),
     )

@@ -53,19 +53,27 @@ class ScaleOut:
         join = self._join
         return (
             Step(
+                "compare",
                 "compare Heat, inventory and cluster",
                 self._choose,
                 verify=self._see_all,
             ),
-            Step("remove what VMs that are gone left behind", join.clear),
-            Step("wait until the new VMs accept SSH logins", join.reach_new),
-            Step("write inventory and variables", self._write),
+            Step("clean-up", "clean up after deleted VMs", join.clear),
+            Step("wait-for-logins", "wait for SSH on the new VMs", join.reach_new),
+            Step("write-inventory", "write inventory and variables", self._write),
             join.registration(),
-            Step("gather the facts of all hosts", join.gather, probe=join.has_begun),
-            Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
-            Step("wait until the new workers are Ready", join.see_ready),
+            Step(
+                "gather-facts",
+                "gather the facts of all hosts",
+                join.gather,
+                probe=join.has_begun,
+            ),
+            Step("join-workers", f"run {runs.JOIN}", join.run, probe=join.has_run),
+            Step(
+                "wait-for-nodes", "wait for the new workers to be Ready", join.see_ready
+            ),
             *join.joined(),
-            Step("add the new workers to the load balancer", join.route),
+            Step("add-routes", "add routes to the new workers", join.route),
         )
 
     def left(self) -> str:
@@ -187,19 +195,26 @@ class ScaleOutRollback:
         state = self._state
         return (
             Step(
-                "end a playbook run that is under way",
+                "stop-playbook",
+                "stop a running playbook",
                 lambda: state.site.playbooks.stop(),
             ),
-            Step("compare Heat, inventory and cluster", self._choose),
+            Step("compare", "compare Heat, inventory and cluster", self._choose),
             Step(
-                "take the new workers out of the load balancer",
+                "remove-routes",
+                "remove routes to the new workers",
                 lambda: balancing.remove(state, self._leaving),
             ),
             Step(
-                "delete what there is of them in the cluster",
+                "delete-nodes",
+                "delete their Node objects, if any",
                 lambda: delete_nodes(state, self._leaving),
             ),
-            Step("write the inventory without them", self._write_staying),
+            Step(
+                "shrink-inventory",
+                "remove them from the inventory",
+                self._write_staying,
+            ),
         )
 
     def left(self) -> str:
@@ -266,13 +281,17 @@ class ScaleIn:
         """The steps in the order of work."""
         leave = self._leave
         return (
-            Step("compare Heat, inventory and cluster", self._choose),
-            Step("take the leaving nodes out of the load balancer", leave.unroute),
-            Step("cordon the leaving nodes", leave.cordon),
-            Step("drain the leaving nodes", leave.drain),
-            Step(f"run {runs.REMOVE}", leave.run_remove),
-            Step("delete what is left of them in the cluster", leave.delete_objects),
-            Step("write the inventory without them", leave.write_staying),
+            Step("compare", "compare Heat, inventory and cluster", self._choose),
+            Step("remove-routes", "remove routes to the leaving nodes", leave.unroute),
+            Step("cordon", "cordon the leaving nodes", leave.cordon),
+            Step("drain", "drain the leaving nodes", leave.drain),
+            Step("remove-nodes", f"run {runs.REMOVE}", leave.run_remove),
+            Step("delete-nodes", "delete their Node objects", leave.delete_objects),
+            Step(
+                "shrink-inventory",
+                "remove them from the inventory",
+                leave.write_staying,
+            ),
         )
 
     def left(self) -> str:

@@ -24,23 +24,23 @@ LOG = logging.getLogger(__name__)
 class Step:
     """One step of an operation.
 
+    :param kind: its stable name, for statistics and for programs that read the journal.
     :param name: what it does, for log, journal and errors.
     :param act: does it, idempotently; raises if it cannot.
     :param probe: whether it is already done; None: act every time.
     :param verify: raises if the outcome is not as it should be.
-    :param kind: the name for statistics, if the name differs with the cluster.
     """
 
+    kind: str
     name: str
     act: Callable[[], object]
     probe: Callable[[], bool] | None = None
     verify: Callable[[], None] | None = None
-    kind: str = ""
 
     def take(self) -> str:
         """Take the step; returns the outcome for log and journal."""
         if self.probe is not None and self.probe():
-            return "already so"
+            return "nothing to do"
         self.act()
         if self.verify is not None:
             self.verify()
@@ -103,8 +103,8 @@ class Runner:
         place = f"{self.operation} step {number}/{total}"
         LOG.info("%s: %s", place, step.name)
         fields = {"number": number, "total": total, "step": step.name}
-        kind = step.kind or step.name
-        self.journal.record("step-start", **fields, kind=kind)
+        named = {**fields, "kind": step.kind}
+        self.journal.record("step-start", **named)
         began = self.clock.now()
         outcome, trace = "failed", ""
         try:
@@ -120,7 +120,7 @@ class Runner:
                 # Not above: oslo.log adds the text of the exception being handled.
                 LOG.error("%s: %s", place, printable(trace))
             seconds = round(self.clock.now() - began, 1)
-            self.journal.record("step-end", **fields, outcome=outcome, seconds=seconds)
+            self.journal.record("step-end", **named, outcome=outcome, seconds=seconds)
             LOG.info("%s: %s %s, %.1f s", place, step.name, outcome, seconds)
 
     def _failure(self, exc: Exception, fields: dict[str, Any]) -> errors.StepFailed:

@@ -31,7 +31,11 @@ def terminate_start(vims: Vims) -> tuple[Step, ...]:
                 "changed.",
             )
 
-    return (Step("check that no VNF uses the cluster's VIM", check_unused),)
+    return (
+        Step(
+            "check-vim-unused", "check that no VNF uses the cluster's VIM", check_unused
+        ),
+    )
 
 
 def terminate_end(
@@ -44,11 +48,14 @@ def terminate_end(
     :param server: the Ansible server; None if the parameters were never good enough
         for a directory to be made.
     """
-    remove_vim = Step("remove the cluster's VIM", vims.remove)
+    remove_vim = Step("remove-vim", "remove the cluster's VIM", vims.remove)
     if server is None:
         return (remove_vim,)
-    directory = "remove the inventory directory"
-    return (remove_vim, Step(directory, lambda: _remove_directory(vnf_id, server)))
+    directory = "remove the cluster's directory"
+    return (
+        remove_vim,
+        Step("remove-directory", directory, lambda: _remove_directory(vnf_id, server)),
+    )
 
 
 def _remove_directory(vnf_id: str, server: Site) -> None:

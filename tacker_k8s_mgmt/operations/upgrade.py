@@ -299,8 +299,12 @@ class UpgradeStart:
     def steps(self) -> Sequence[Step]:
         """The steps in the order of work."""
         return (
-            Step(_SERVER, lambda: preconditions.check_server(self._deps.site)),
-            Step(_NODES, self._check_nodes),
+            Step(
+                "check-server",
+                _SERVER,
+                lambda: preconditions.check_server(self._deps.site),
+            ),
+            Step("check-nodes", _NODES, self._check_nodes),
         )
 
     def left(self) -> str:
@@ -331,8 +335,12 @@ class Upgrade:
     def steps(self) -> Sequence[Step]:
         """The steps in the order of work; the list grows while they are taken."""
         self._steps = [
-            Step(_SERVER, lambda: preconditions.check_server(self._state.site)),
-            Step(_NODES, self._check_cluster),
+            Step(
+                "check-server",
+                _SERVER,
+                lambda: preconditions.check_server(self._state.site),
+            ),
+            Step("check-nodes", _NODES, self._check_cluster),
         ]
         return self._steps
 
@@ -353,6 +361,7 @@ class Upgrade:
         if planes_due or batches:
             steps += [
                 Step(
+                    "write-inventory",
                     "write inventory and variables",
                     # With the version of the request, not with that of the cluster.
                     lambda: playbook_inputs.write_inputs(
@@ -360,6 +369,7 @@ class Upgrade:
                     ),
                 ),
                 Step(
+                    "gather-facts",
                     "gather the facts of all hosts",
                     lambda: playbook_inputs.gather_facts(state),
                     probe=self._is_live,
@@ -367,31 +377,38 @@ class Upgrade:
             ]
         if planes_due:
             what = f"run {runs.UPGRADE} for the control planes"
-            steps.append(Step(what, self._run_planes, verify=self._end_planes))
+            steps.append(
+                Step(
+                    "upgrade-control-planes",
+                    what,
+                    self._run_planes,
+                    verify=self._end_planes,
+                )
+            )
         for number, names in enumerate(batches, 1):
             place = f"batch {number}/{len(batches)} of workers"
             batch = tuple(node for node in state.nodes if node.name in names)
             steps += self._batch_steps(place, batch)
-        return [*steps, Step("record the version", self._end)]
+        return [*steps, Step("record-version", "record the version", self._end)]
 
     def _batch_steps(self, place: str, batch: tuple[Node, ...]) -> Sequence[Step]:
         return (
             Step(
-                f"{place}: empty {names_of(batch)}",
+                "drain-batch",
+                f"{place}: drain {names_of(batch)}",
                 lambda: self._empty(batch),
                 lambda: self._state.site.playbooks.live(self._run_of(batch)),
-                kind="empty a batch of workers",
             ),
             Step(
+                "upgrade-batch",
                 f"{place}: run {runs.UPGRADE}",
                 lambda: self._begin(batch, self._run_of(batch)),
                 verify=lambda: self._see(batch),
-                kind=f"run {runs.UPGRADE} for a batch of workers",
             ),
             Step(
-                f"{place}: take them into use again",
+                "return-batch",
+                f"{place}: return to service",
                 lambda: self._end_batch(batch),
-                kind="take a batch of workers into use again",
             ),
         )
 

@@ -42,7 +42,11 @@ _PLAYING = (*_JOINING, "scale in", "heal control plane")
 _DRAINING = ("scale in", "heal worker", "maintenance")
 _ON_VMS = (*_SCALING, "heal load balancer", "heal control plane")
 _OBJECTS = (*_DRAINING, "change tenants", "change applications")
-_PLAYBOOKS = ("run cluster.yml", operations.FACTS, operations.JOIN, operations.REMOVE)
+_INSTALLING = (
+    *(operations.INSTALL, operations.FACTS, operations.JOIN),
+    operations.JOIN_CONTROL_PLANES,
+)
+_PLAYBOOKS = (*_INSTALLING, operations.REMOVE)
 _STANDING = tuple(
     name
     for name in operations.OPERATIONS
@@ -72,7 +76,6 @@ _VMS = {
     "load balancer": "the load balancer's",
 }
 _ALWAYS = (BEFORE, *DURING)
-_INSTALLING = ("run cluster.yml", operations.FACTS, operations.JOIN)
 
 
 def _real(
@@ -220,7 +223,7 @@ FAULTS: Mapping[str, Fault] = {
         (AT,),
         (0, 15),
         _JOINING,
-        ("run cluster.yml", operations.JOIN),
+        (operations.INSTALL, operations.JOIN),
         labs=(QUICK,),
     ),
     "kubelet stopped": Fault(

@@ -4,25 +4,27 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_COMPARE = "compare Heat, inventory and cluster"
-_LOGINS = "wait until the new VMs accept SSH logins"
-_LEAVE = "take the leaving nodes out of the load balancer"
-_DRAIN = "drain the leaving nodes"
-REMOVE = "run remove-node.yml"
-_FORGET = "write the inventory without them"
-FACTS = "gather the facts of all hosts"
-JOIN = "run scale.yml"
-_ROUTES = "add the new workers to the load balancer"
-_NAMESPACES = "make the namespaces of the tenants"
-_SETTINGS = "set labels, annotations and taints"
-_SERVICES_FOUND = "find the Services of the CNF"
+_COMPARE = "compare"
+_LOGINS = "wait-for-logins"
+_LEAVE = "remove-routes"
+_DRAIN = "drain"
+REMOVE = "remove-nodes"
+_FORGET = "shrink-inventory"
+FACTS = "gather-facts"
+JOIN = "join-workers"
+JOIN_CONTROL_PLANES = "join-control-planes"
+INSTALL = "install-kubernetes"
+_ROUTES = "add-routes"
+_NAMESPACES = "create-tenants"
+_SETTINGS = "set-node-settings"
+_SERVICES_FOUND = "find-services"
 
 
 @dataclass(frozen=True)
 class Operation:
     """An operation.
 
-    :param steps: names of the steps that the journal records, at which faults come.
+    :param steps: kinds of the steps that the journal records, at which faults come.
     :param workers: how many workers it adds.
     """
 
@@ -31,37 +33,29 @@ class Operation:
 
 
 _WHOLE = (
-    "wait until the VMs accept SSH logins",
-    "install the load balancer",
-    "run cluster.yml",
-    "wait until all nodes are Ready",
-    "register the cluster as a VIM",
+    "wait-for-logins",
+    "install-load-balancer",
+    INSTALL,
+    "wait-for-nodes",
+    "register-vim",
 )
 OPERATIONS: Mapping[str, Operation] = {
     "instantiate": Operation(_WHOLE),
     "scale out": Operation((_COMPARE, _LOGINS, FACTS, JOIN, _ROUTES), 1),
     "scale in": Operation((_COMPARE, _LEAVE, _DRAIN, REMOVE, _FORGET), -1),
     "heal worker": Operation((_COMPARE, _DRAIN, REMOVE, _FORGET, _LOGINS, JOIN)),
-    "heal load balancer": Operation((_COMPARE, "install the load balancer anew")),
-    "heal VNF": Operation(("remove the inventory directory", *_WHOLE)),
+    "heal load balancer": Operation((_COMPARE, "install-load-balancer")),
+    "heal VNF": Operation(("remove-directory", *_WHOLE)),
     "modify labels": Operation((_SETTINGS,)),
-    "change tenants": Operation((_NAMESPACES, "register the VIMs of the tenants")),
-    "maintenance": Operation(("drain them", "taint them for the maintenance")),
-    "end of maintenance": Operation(
-        ("put nodes that come back behind the load balancer", _SETTINGS)
-    ),
-    "heal control plane": Operation((_COMPARE, REMOVE, _LOGINS, "run cluster.yml")),
-    "change applications": Operation(
-        ("check the applications", "remove applications that are not wanted")
-    ),
-    "instantiate CNF": Operation(
-        (_SERVICES_FOUND, "expose the Services on the load balancer")
-    ),
+    "change tenants": Operation((_NAMESPACES, "register-tenant-vims")),
+    "maintenance": Operation(("drain", "taint")),
+    "end of maintenance": Operation(("add-routes", _SETTINGS)),
+    "heal control plane": Operation((_COMPARE, REMOVE, _LOGINS, JOIN_CONTROL_PLANES)),
+    "change applications": Operation(("check-applications", "remove-applications")),
+    "instantiate CNF": Operation((_SERVICES_FOUND, "expose-services")),
     "scale CNF": Operation((_SERVICES_FOUND,)),
-    "terminate CNF": Operation(
-        ("find what is exposed of the CNF", "remove it from the load balancer")
-    ),
-    "terminate": Operation(("remove the inventory directory",)),
+    "terminate CNF": Operation(("find-exposed-services", "remove-ports")),
+    "terminate": Operation(("remove-directory",)),
 }
 FIRST, LAST = "instantiate", "terminate"
 MODIFICATIONS = (

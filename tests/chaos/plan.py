@@ -48,7 +48,7 @@ class Step:
     :param moment: when the fault comes: ``before`` the request, ``delayed`` by so many
         seconds after it, ``at`` the beginning of a step of the journal or when it is
         ``past``, or ``after`` the operation.
-    :param at: the name of that step.
+    :param at: the kind of that step.
     :param delay: seconds after the request.
     :param seconds: how long something is away.
     """

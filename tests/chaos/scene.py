@@ -79,7 +79,7 @@ class Scene:
             reader.read()
             while not self.rested.is_set():
                 for one in reader.read():
-                    if one["event"] == event and one["step"] == self.step.at:
+                    if one["event"] == event and one["kind"] == self.step.at:
                         return True
                 time.sleep(_LOOK)
         return False

@@ -68,7 +68,7 @@ def test_vims_of_the_former_cluster_are_removed_too(monkeypatch, site):
         step.take()
     assert (site.vim, site.tenant_vims, heat.deleted) == (None, {}, ["stack-1"])
     assert [step.take() for step in started(monkeypatch, site, Heat(looks=-1))][1:] == (
-        ["already so"] * 2
+        ["nothing to do"] * 2
     )
 
 

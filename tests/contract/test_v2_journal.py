@@ -83,7 +83,7 @@ def test_heat_that_fails_at_the_first_look_of_a_heal_is_a_failed_step(tacker):
         site.faults.add("resources")
     with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
         heal(tacker, "workerNode-server-5")
-    text, step = str(caught.value), "find the servers of the healed VNFCs"
+    text, step = str(caught.value), "find the rebuilt servers"
     assert "heal_start" in text
     assert f"step 1/11 ({step}) failed" in text
     assert "`retry` goes on from here; `fail` gives the operation up." in text

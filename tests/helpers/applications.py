@@ -82,7 +82,7 @@ def bring(site: ApplicationSite, params: ClusterRequest) -> FakeJournal:
     """Bring the applications to what the parameters want."""
     state = state_of(site, params)
     changes = ApplicationsWork(state)
-    check = Step("check the applications", changes.check)
+    check = Step("check-applications", "check the applications", changes.check)
     return run(state, (check, *changes.changes()), changes.left)
 
 

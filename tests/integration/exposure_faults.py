@@ -54,7 +54,7 @@ def expose_without_api(
         with api_away(cluster):
             kubectl.release(_SERVICES)
             error = web.end(operation, "FAILED_TEMP")["error"]["detail"]
-    assert "find the Services of the CNF" in error
+    assert "find the CNF's Services" in error
     assert "The connection to the server" in error
     assert ports(cluster) == {}
     return operation

@@ -206,7 +206,10 @@ class ApplicationsWork(Work):
         """The steps that bring them to a new cluster; none without applications."""
         if not self._state.params.applications:
             return ()
-        return (Step("check the applications", self.check), *self.changes())
+        return (
+            Step("check-applications", "check the applications", self.check),
+            *self.changes(),
+        )
 
     def inspect(self, seen: NodeObjects | None = None) -> None:
         """Read the applications' files, and what the cluster has of them."""
@@ -241,7 +244,13 @@ class ApplicationsWork(Work):
         """
         if not self._state.params.deletes_volumes:
             return ()
-        return (Step("delete the volumes of applications", self._delete_volumes),)
+        return (
+            Step(
+                "delete-application-volumes",
+                "delete the volumes of applications",
+                self._delete_volumes,
+            ),
+        )
 
     def _delete_volumes(self) -> None:
         state = self._state
@@ -268,16 +277,17 @@ class ApplicationsWork(Work):
         apps = self._state.params.applications
         return (
             Step(
-                "remove applications that are not wanted",
+                "remove-applications",
+                "remove unwanted applications",
                 self._remove,
                 probe=lambda: not self._unwanted(),
             ),
             *(
                 Step(
-                    f"bring the application {app.name} to what is wanted",
+                    "deploy-application",
+                    f"deploy application {app.name}",
                     partial(self._bring, app),
                     probe=partial(self._is_there, app),
-                    kind="bring an application to what is wanted",
                 )
                 for app in apps
             ),
@@ -288,7 +298,13 @@ class ApplicationsWork(Work):
         """The load balancer follows when everything else has succeeded."""
         if self._state.params.load_balancer is None:
             return ()
-        return (Step("expose Services of the applications", self._expose_all),)
+        return (
+            Step(
+                "expose-applications",
+                "expose Services of the applications",
+                self._expose_all,
+            ),
+        )
 
     def left(self) -> str:
         """What stays behind."""

@@ -46,7 +46,7 @@ class _OnCluster:
             state.machines = state.site.machines()
             settle(state, state.nodes)
 
-        return Step("find the nodes and the load balancer of the cluster", find)
+        return Step("find-nodes", "find the cluster's nodes and load balancer", find)
 
     def _need_balancer(self) -> None:
         state = self._state
@@ -86,8 +86,12 @@ class CheckExposure(_OnCluster):
         """The steps in the order of work; they change nothing."""
         return (
             self._open(locked=False),
-            Step("see that the cluster has a load balancer", self._need_balancer),
-            Step("see that the ports are free", self._refuse),
+            Step(
+                "check-load-balancer",
+                "check that the cluster has a load balancer",
+                self._need_balancer,
+            ),
+            Step("check-ports", "check that the ports are free", self._refuse),
         )
 
     def _refuse(self) -> None:
@@ -131,9 +135,13 @@ class CheckModified(_OfServices):
         """The steps in the order of work; they change nothing."""
         return (
             self._open(locked=False),
-            Step("see that the cluster has a load balancer", self._need_balancer),
-            Step("find the Services of the CNF", self._find),
-            Step("see that the ports are free", self._refuse),
+            Step(
+                "check-load-balancer",
+                "check that the cluster has a load balancer",
+                self._need_balancer,
+            ),
+            Step("find-services", "find the CNF's Services", self._find),
+            Step("check-ports", "check that the ports are free", self._refuse),
         )
 
     def _refuse(self) -> None:
@@ -150,10 +158,20 @@ class Expose(_OfServices):
         """The steps in the order of work."""
         return (
             self._open(),
-            Step("see that the cluster has a load balancer", self._need_balancer),
-            Step("find the Services of the CNF", self._find),
-            Step("expose the Services on the load balancer", self._expose),
-            Step("write its address into the Services' status", self._publish),
+            Step(
+                "check-load-balancer",
+                "check that the cluster has a load balancer",
+                self._need_balancer,
+            ),
+            Step("find-services", "find the CNF's Services", self._find),
+            Step(
+                "expose-services",
+                "expose the Services on the load balancer",
+                self._expose,
+            ),
+            Step(
+                "publish-address", "publish its address in the Services", self._publish
+            ),
         )
 
     def _expose(self) -> None:
@@ -188,16 +206,22 @@ class Unexpose(_OnCluster):
         if self._state.params.load_balancer is None:
             return ()
         return (
-            Step("find the nodes and the load balancer of the cluster", self._begin),
-            Step("find what is exposed of the CNF", self._find),
             Step(
-                "take the load balancer's address out of the Services' status",
+                "find-nodes", "find the cluster's nodes and load balancer", self._begin
+            ),
+            Step(
+                "find-exposed-services", "find the CNF's exposed Services", self._find
+            ),
+            Step(
+                "withdraw-address",
+                "remove its address from the Services",
                 self._withdraw,
                 probe=lambda: not self._exposed or not self._state.nodes,
             ),
             # Last: a repetition needs the record.
             Step(
-                "remove it from the load balancer",
+                "remove-ports",
+                "remove the CNF's ports",
                 lambda: exposures.set_exposures(self._state, self._owner, ()),
                 probe=lambda: not self._exposed and not self._state.nodes,
             ),

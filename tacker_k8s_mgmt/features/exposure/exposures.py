@@ -80,7 +80,8 @@ class ExposureWork(Work):
         """The step that publishes its address."""
         return (
             Step(
-                "write its address into the status of exposed Services",
+                "publish-address",
+                "publish its address in the exposed Services",
                 lambda: publish_again(self._state),
                 probe=unless,
             ),
@@ -89,7 +90,7 @@ class ExposureWork(Work):
     def termination_checks(self) -> Sequence[Step]:
         """The step that refuses while CNFs are exposed."""
         title = "check that the load balancer exposes no CNF"
-        return (Step(title, self._check_unexposed),)
+        return (Step("check-unexposed", title, self._check_unexposed),)
 
     def _check_unexposed(self) -> None:
         """Refuse to terminate a cluster whose load balancer exposes CNFs.

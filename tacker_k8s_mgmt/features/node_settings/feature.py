@@ -140,7 +140,7 @@ class NodeSettingsWork(Work):
         if not self._settings.settings:
             return ()
         name = f"set labels, taints and annotations of {what}"
-        return (Step(name, self._apply, self._is_set),)
+        return (Step("set-node-settings", name, self._apply, self._is_set),)
 
     def inspect(self, seen: NodeObjects) -> None:
         """Find the nodes that go into maintenance and come out of it."""
@@ -196,19 +196,41 @@ class NodeSettingsWork(Work):
         """The steps in the order of work."""
         return (
             Step(
-                "put nodes that come back behind the load balancer",
+                "add-routes",
+                "add routes to returning nodes",
                 self._return,
                 probe=lambda: not (self._to_route or self._left_cordoned),
             ),
-            Step("set labels, annotations and taints", self._apply, self._is_set),
             Step(
-                "take nodes out of the load balancer",
+                "set-node-settings",
+                "set labels, annotations and taints",
+                self._apply,
+                self._is_set,
+            ),
+            Step(
+                "remove-routes",
+                "remove routes to nodes",
                 self._unroute,
                 probe=lambda: not self._to_unroute,
             ),
-            Step("cordon them", self._cordon, probe=self._stay),
-            Step("drain them", self._drain, probe=self._stay),
-            Step("taint them for the maintenance", self._taint, probe=self._stay),
+            Step(
+                "cordon",
+                "cordon the nodes for maintenance",
+                self._cordon,
+                probe=self._stay,
+            ),
+            Step(
+                "drain",
+                "drain the nodes for maintenance",
+                self._drain,
+                probe=self._stay,
+            ),
+            Step(
+                "taint",
+                "taint the nodes for maintenance",
+                self._taint,
+                probe=self._stay,
+            ),
         )
 
     def left(self) -> str:

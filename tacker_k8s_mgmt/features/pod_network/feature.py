@@ -32,6 +32,7 @@ class PodNetworkWork(Work):
         if not state.params.cluster.verify_pod_network:
             return ()
         step = Step(
+            "verify-pod-network",
             f"verify the pod network of {what}",
             lambda: _verify(state, new(), without()),
             probe=lambda: not new(),

@@ -138,12 +138,14 @@ _SHOWN = 5
 def _make(state: ClusterState) -> tuple[Step, ...]:
     return (
         Step(
-            "make the namespaces of the tenants",
+            "create-tenants",
+            "create the tenants' namespaces",
             lambda: apply(state),
             probe=lambda: is_applied(state),
         ),
         Step(
-            "register the VIMs of the tenants",
+            "register-tenant-vims",
+            "register the tenants' VIMs",
             lambda: register(state),
             probe=lambda: are_registered(state),
         ),
@@ -392,12 +394,14 @@ class TenantsWork(Work):
         return (
             *_make(self._state),
             Step(
-                "remove the VIMs of tenants that leave",
+                "remove-tenant-vims",
+                "remove VIMs of removed tenants",
                 self._deregister,
                 probe=lambda: not self._leaving,
             ),
             Step(
-                "remove the namespaces of tenants that leave",
+                "remove-tenants",
+                "remove namespaces of removed tenants",
                 self._remove,
                 probe=lambda: not self._leaving,
             ),

@@ -280,7 +280,8 @@ def step(site: V1Site) -> Step:
             waiting.pause()
 
     return Step(
-        "delete the stack of an instantiation that was given up",
+        "delete-abandoned-stack",
+        "delete the stack of an abandoned instantiation",
         delete,
         probe=lambda: former() is None,
     )
@@ -310,6 +311,7 @@ _MODIFY_END_ADVICE = Advice(
 def _instantiate_start(hook: V1Hook, deps: OperationContext, site: V1Site) -> Plan:
     after = partial(instance.save, hook.context, hook.instance, instance.STACK_POINT)
     former = Step(
+        "remove-abandoned-vim",
         "remove the VIM of an abandoned instantiation",
         site.vims.remove,
         probe=lambda: not site.vims.registered() and not site.vims.of_tenants(),

@@ -135,7 +135,7 @@ def scale_level_step(site: V1Site) -> Step:
             # A retry may begin after this hook.
             database.save(site.instance)
 
-    return Step("compare Tacker's scale level with Heat", act)
+    return Step("compare-scale-level", "compare Tacker's scale level with Heat", act)
 
 
 def follow_scale_out(site: V1Site) -> None:
@@ -304,7 +304,7 @@ def group_size_step(site: V1Site) -> Step:
         if sizes:
             _keep(site, sizes)
 
-    return Step("have Heat keep the size of the groups", act)
+    return Step("keep-group-sizes", "keep the group sizes in Heat", act)
 
 
 def _keep(site: V1Site, sizes: Mapping[str, int]) -> None:

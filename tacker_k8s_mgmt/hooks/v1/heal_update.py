@@ -55,7 +55,7 @@ def step(site: Any, request: Any) -> Step:
             "again.",
         )
 
-    return Step("check that the heal changes no other VM", act)
+    return Step("check-heal-changes", "check that the heal changes no other VM", act)
 
 
 def refuse_hopeless(

@@ -95,7 +95,11 @@ _SERVERS = "servers"
 def scale_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
     """Check a scale-out before VMs exist; remove the workers of a scale-in."""
     call = hook.call
-    counted = Step("see that Tacker counts every VM", partial(_see_counted, call))
+    counted = Step(
+        "check-vm-count",
+        "check that Tacker counts every VM",
+        partial(_see_counted, call),
+    )
     if call.request["type"] != "SCALE_OUT":
         work = ScaleIn(deps, stacks=call.removed(), size=call.size_after_scale_in())
         return Plan((counted, *work.steps()), work.left, is_last=True)
@@ -103,7 +107,8 @@ def scale_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
         counted,
         preconditions.step(deps),
         Step(
-            "see that workers come and the others stay",
+            "check-scale-out",
+            "check that only workers are added",
             partial(_see_workers, hook, deps, site),
         ),
     )
@@ -482,7 +487,7 @@ def _lookup(call: HookCall, servers: dict[str, str]) -> Step:
     def look() -> None:
         servers.update(_present(call))
 
-    return Step("find the servers of the healed VNFCs", look)
+    return Step("find-rebuilt-servers", "find the rebuilt servers", look)
 
 
 def _present(call: HookCall) -> Mapping[str, str]:

@@ -101,7 +101,7 @@ _TICKS = (
     *(0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600),
     *(7200, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600),
 )
-_KINDS = {"": "running", "already so": "same", "failed": "failed"}
+_KINDS = {"": "running", "nothing to do": "same", "failed": "failed"}
 _UNDER_WAY = "under way"
 _CUT_OFF = "cut off"
 
@@ -318,7 +318,9 @@ def _folded(rows: Sequence[Row]) -> Iterator[Rows]:
     for is_same, group in groupby(rows, key=lambda row: row.bar.kind == "same"):
         together = tuple(group)
         fold = is_same and len(together) > 1
-        yield Rows(together, f"{len(together)} steps already so" if fold else "")
+        yield Rows(
+            together, f"{len(together)} steps with nothing to do" if fold else ""
+        )
 
 
 def _end(step: Step, hook: Operation) -> float:

@@ -8,12 +8,12 @@ from benchmarks.figures import HookFigures, OperationFigures, PlaybookRun
 from tacker_k8s_mgmt.model.timeline import Timeline
 
 SCALE_OUT = (
-    ("compare Heat, inventory and cluster", 0.5),
-    ("wait until the new VMs accept SSH logins", 2.0),
-    ("gather the facts of all hosts", 3.0),
-    ("run scale.yml", 10.0),
-    ("wait until the new workers are Ready", 1.0),
-    ("add the new workers to the load balancer", 0.25),
+    ("compare", 0.5),
+    ("wait-for-logins", 2.0),
+    ("gather-facts", 3.0),
+    ("join-workers", 10.0),
+    ("wait-for-nodes", 1.0),
+    ("add-routes", 0.25),
 )
 
 
@@ -25,8 +25,8 @@ def operation(steps, hook="scale_end", began=ERA + 100.0):
     """One hook whose steps follow each other without a gap."""
     at, stamp = began, {"run": hook, "hook": hook, "api": "v1"}
     records = [{"event": "operation-start", "time": at, **stamp}]
-    for number, (name, seconds) in enumerate(steps, 1):
-        step = {"number": number, "total": len(steps), "step": name, **stamp}
+    for number, (kind, seconds) in enumerate(steps, 1):
+        step = {"number": number, "total": len(steps), "kind": kind, **stamp}
         records.append({"event": "step-start", "time": at, **step})
         at += seconds
         # The journal's own seconds are rounded, and must not be what is counted.
@@ -57,7 +57,7 @@ class TestHook:
         assert found.own == pytest.approx(0.75)
 
     def test_drain_is_a_wait(self):
-        found = figures.hook_figures(operation([("drain the leaving workers", 4.0)]))
+        found = figures.hook_figures(operation([("drain", 4.0)]))
         assert (found.waits, found.own) == (pytest.approx(4.0), pytest.approx(0.0))
 
     def test_starting_a_run_and_noticing_its_end_is_our_own(self):
@@ -88,7 +88,7 @@ class TestHook:
                 "event": "step-start",
                 "time": ERA + 12.0,
                 "run": "r",
-                "step": "run scale.yml",
+                "kind": "join-workers",
             },
         ]
         (cut,) = Timeline(records).operations

@@ -133,7 +133,7 @@ def refuse():
 
 def test_each_end_of_a_hook_writes_metrics(hook, tmp_path):
     hook.options = options(hook, metrics_directory=str(tmp_path))
-    hook.run([Step("rest", int)], (), lambda error: "")
+    hook.run([Step("rest", "rest", int)], (), lambda error: "")
     text = text_of_metrics(tmp_path)
     assert (
         'hook="instantiate_end",operation="instantiate",outcome="completed"} 1.0'
@@ -144,19 +144,19 @@ def test_each_end_of_a_hook_writes_metrics(hook, tmp_path):
 def test_a_failed_hook_writes_them_as_well(hook, tmp_path):
     hook.options = options(hook, metrics_directory=str(tmp_path))
     with pytest.raises(errors.StepFailed):
-        hook.run([Step("rest", refuse)], (), lambda error: "")
+        hook.run([Step("rest", "rest", refuse)], (), lambda error: "")
     assert 'outcome="failed"} 1.0' in text_of_metrics(tmp_path)
     assert 'step="rest"} 1.0' in text_of_metrics(tmp_path)
 
 
 def test_metrics_that_cannot_be_written_fail_no_operation(hook, tmp_path, caplog):
     hook.options = options(hook, metrics_directory=str(tmp_path / "absent"))
-    hook.run([Step("rest", int)], (), lambda error: "")
+    hook.run([Step("rest", "rest", int)], (), lambda error: "")
     assert "No such file or directory" in caplog.text
     (tmp_path / "metrics" / "totals.json").mkdir()
-    hook.run([Step("rest", int)], (), lambda error: "")
+    hook.run([Step("rest", "rest", int)], (), lambda error: "")
 
 
 def test_without_a_directory_no_metrics_are_kept(hook, tmp_path):
-    hook.run([Step("rest", int)], (), lambda error: "")
+    hook.run([Step("rest", "rest", int)], (), lambda error: "")
     assert [path.name for path in tmp_path.iterdir()] == ["journal"]

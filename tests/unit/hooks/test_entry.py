@@ -44,7 +44,7 @@ class Call(Hook):
     def plan(self, deps, site):
         assert (deps.params, deps.vnf_id, deps.site) == (params(), VNF, site)
         return Plan(
-            [Step("work", lambda: self.done.append(f"work on {site}"))],
+            [Step("work", "work", lambda: self.done.append(f"work on {site}"))],
             after=lambda: self.done.append("after"),
         )
 
@@ -65,7 +65,7 @@ def fails(error, step="work"):
     def act():
         raise error
 
-    return Plan([Step(step, act)], lambda: "Something is left.")
+    return Plan([Step("step", step, act)], lambda: "Something is left.")
 
 
 def test_the_order_of_work(call):
@@ -152,8 +152,8 @@ def test_secrets_are_kept_out_of_the_error(call):
 def test_steps_of_an_operation_may_grow_while_they_are_taken(call):
     class Growing:
         def steps(self):
-            more = Step("second", lambda: call.done.append("second"))
-            found = [Step("first", lambda: found.append(more))]
+            more = Step("second", "second", lambda: call.done.append("second"))
+            found = [Step("first", "first", lambda: found.append(more))]
             return found
 
         def left(self):

@@ -342,7 +342,7 @@ def test_heal_goes_on_by_retry_when_the_api_is_away(site):
     heal_start(site, old, wanted=WANTED)
     (new,) = rebuild(site, old)
     site.faults.add("cluster.services")
-    step = "write its address into the status of exposed Services"
+    step = "publish its address in the exposed Services"
     with pytest.raises(errors.StepFailed, match=step):
         heal_end(site, new, wanted=WANTED)
     heal_end(site, new, wanted=WANTED)

@@ -111,7 +111,7 @@ class TestSettings:
         journal = modify(site)
         assert site.changes == []
         ends = [one for one in journal.records if one["event"] == "step-end"]
-        assert {one["outcome"] for one in ends[1:]} == {"already so"}
+        assert {one["outcome"] for one in ends[1:]} == {"nothing to do"}
 
     def test_others_may_change_a_node_meanwhile(self):
         site = instantiated()

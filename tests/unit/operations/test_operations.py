@@ -144,7 +144,7 @@ class TestInstantiate:
             for record in journal.records
             if record["event"] == "step-end"
         }
-        assert outcomes["run cluster.yml"] == "already so"
+        assert outcomes["run cluster.yml"] == "nothing to do"
 
     @pytest.mark.parametrize("fault", EFFECTS)
     def test_retry_after_a_fault_anywhere_reaches_the_same_end(self, fault):
@@ -340,7 +340,7 @@ class TestInstantiate:
             "heal_end", journal, FakeClock(), redact, advice=lambda _: "`retry` it."
         )
         with pytest.raises(errors.StepFailed) as caught:
-            runner.run([Step("join", fail)])
+            runner.run([Step("join", "join", fail)])
         last = journal.records[-1]
         known = {"event", "operation", "outcome", "seconds"}
         details = {key: value for key, value in last.items() if key not in known}

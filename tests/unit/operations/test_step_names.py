@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps of each operation, in their order, with and without optional features.
 
-Journals, dashboards and documents have their names. To write the golden file again:
+Journals and documents have their names; dashboards, campaigns and benchmarks their
+kinds. To write the golden file again:
 ``python -m tests.unit.operations.test_step_names``.
 """
 
 import json
+import re
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from benchmarks.figures import PLAYBOOKS, WAITS
 from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd, connectivity_start
 from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.operations.instantiate import (
@@ -61,7 +65,7 @@ OPERATIONS: dict[str, Any] = {
 
 
 def names(steps: Any) -> list[str]:
-    return [step.name for step in steps]
+    return [f"{step.kind}: {step.name}" for step in steps]
 
 
 def found() -> dict[str, dict[str, list[str]]]:
@@ -90,6 +94,22 @@ def _of(**features: Any) -> dict[str, list[str]]:
 
 def test_the_steps_are_those_that_documents_and_dashboards_name() -> None:
     assert found() == json.loads(GOLDEN.read_text())
+
+
+def test_benchmarks_know_the_kinds_of_playbooks_and_waits() -> None:
+    steps = {
+        tuple(step.split(": ", 1))
+        for hooks in found().values()
+        for step in chain.from_iterable(hooks.values())
+    }
+    known = PLAYBOOKS | WAITS
+    playbooks = re.compile(r"run \S+\.yml|gather the facts|renew .* with \S+\.yml")
+    waits = re.compile(r"wait for|drain")
+    assert {k for k, name in steps if playbooks.match(name)} <= PLAYBOOKS
+    assert {k for k, name in steps if waits.match(name)} <= WAITS
+    # Those of batches of workers are added while an upgrade runs.
+    added = {"upgrade-control-planes", "upgrade-batch", "drain-batch"}
+    assert known - {kind for kind, _ in steps} == added
 
 
 if __name__ == "__main__":

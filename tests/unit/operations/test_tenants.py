@@ -123,7 +123,7 @@ class TestMade:
         site = with_tenants(BLUE, RED)
         journal = modify(site, BLUE, RED)
         assert site.changes == []
-        assert set(list(outcomes(journal).values())[1:]) == {"already so"}
+        assert set(list(outcomes(journal).values())[1:]) == {"nothing to do"}
 
     def test_they_follow_the_address_of_the_load_balancer(self):
         site = with_tenants(BLUE)
@@ -263,8 +263,8 @@ class TestToken:
         red = site.tenant_vims["red"]
         self.renewed(site)
         steps = outcomes(modify(site, BLUE, RED))
-        assert steps["make the namespaces of the tenants"] == "already so"
-        assert steps["register the VIMs of the tenants"] == "done"
+        assert steps["create the tenants' namespaces"] == "nothing to do"
+        assert steps["register the tenants' VIMs"] == "done"
         assert self.token(site) == "another"
         assert site.tenant_vims["red"] == red
 

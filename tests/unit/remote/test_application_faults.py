@@ -91,7 +91,7 @@ class TestRemovalCutOff:
         assert "job.batch/schema" in titles(site)
         assert record(cluster).state == "applied"
         journal = bring(cluster, wanted(SHOP))
-        assert outcomes(journal)[2][1] == "already so"
+        assert outcomes(journal)[2][1] == "nothing to do"
 
     def test_what_still_ends_is_waited_for(self, cluster, site, cut_off):
         site.sshd.expected_warnings.append("which is currently being deleted")
@@ -216,7 +216,7 @@ class TestNamespace:
         site.kube.apply(bed.definition(conversion=bed.GONE_WEBHOOK))
         bed.wait_for(lambda: site.kube.request("GET", bed.SNAPSHOTS)[0] == 500)
         journal = bring(cluster, wanted(SHOP))
-        assert outcomes(journal)[2][1] == "already so"
+        assert outcomes(journal)[2][1] == "nothing to do"
         with pytest.raises(errors.StepFailed, match="conversion webhook"):
             bring(cluster, wanted())
         assert record(cluster).state == REMOVING
@@ -249,7 +249,7 @@ class TestJobsThatRemoveThemselves:
         assert record(cluster).state == "applied"
         assert "job.batch/schema" not in titles(site)
         journal = bring(cluster, wanted(SHOP))
-        assert outcomes(journal)[2][1] == "already so"
+        assert outcomes(journal)[2][1] == "nothing to do"
 
     def test_failed(self, cluster, site):
         content = [self.job("exit 1"), deployment("api")]

@@ -74,7 +74,9 @@ class TestManifests:
         bring(cluster, wanted(SHOP))
         before = get(site, "/apis/apps/v1/namespaces/shop/deployments/api")
         journal = bring(cluster, wanted(SHOP))
-        assert [outcome for _, outcome in outcomes(journal)][1:3] == ["already so"] * 2
+        assert [outcome for _, outcome in outcomes(journal)][1:3] == [
+            "nothing to do"
+        ] * 2
         assert get(site, "/apis/apps/v1/namespaces/shop/deployments/api") == before
         assert record(cluster).revision == 1
 
@@ -237,7 +239,7 @@ class TestBroken:
         # What was before is there: nothing is to be done.
         cluster.package_content = files()
         journal = bring(cluster, wanted(SHOP))
-        assert outcomes(journal)[2][1] == "already so"
+        assert outcomes(journal)[2][1] == "nothing to do"
 
     def test_no_answer_of_the_service(self, cluster, site):
         text = failure(cluster, {**SHOP, "probe": {"service": "api", "port": 81}})
@@ -388,7 +390,7 @@ class TestCharts:
         assert container["image"] == "a/b"
         assert record(cluster, "wiki").state == BACK
         journal = bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
-        assert outcomes(journal)[2][1] == "already so"
+        assert outcomes(journal)[2][1] == "nothing to do"
 
     def test_what_is_no_chart(self, cluster):
         cluster.package_content = {"charts/wiki/values.yaml": b"{}"}

@@ -97,7 +97,7 @@ def test_steps_have_durations_and_failures_by_kind(directory):
         one.step_start(f"batch {batch}/2: empty worker-{batch}", kind="empty a batch")
         one.step_end(seconds=batch)
     one.step_start("join", kind="join")
-    one.step_end("already so", seconds=1)
+    one.step_end("nothing to do", seconds=1)
     one.step_start("run", kind="run")
     one.step_end("failed", seconds=50)
     one.end("failed", error="why")

@@ -62,7 +62,7 @@ def completed(state_path, hook="instantiate_end", ended=None, **fields):
     :param ended: what its end names besides; former releases named nothing.
     """
     one = Recorder(state_path, hook, **fields).begin()
-    one.step("own the inventory directory")
+    one.step("claim the cluster's directory")
     one.step()
     one.end(**(ended or {}))
     return one.path
@@ -71,7 +71,7 @@ def completed(state_path, hook="instantiate_end", ended=None, **fields):
 def failed(state_path, hook="instantiate_end", error=ERROR, **fields):
     """One hook that failed in its second step."""
     one = Recorder(state_path, hook, **fields).begin()
-    one.step("own the inventory directory")
+    one.step("claim the cluster's directory")
     one.step(outcome="failed")
     one.end("failed", error=error)
     return one.path

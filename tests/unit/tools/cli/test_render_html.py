@@ -112,7 +112,7 @@ def test_it_shows_steps_plays_tasks_and_the_failure(tmp_path):
     shown = Page(written(tmp_path))
     for text in (
         VNF,
-        "own the inventory directory",
+        "claim the cluster's directory",
         "run cluster.yml",
         "1/3 Bootstrap hosts",
         ERROR,
@@ -528,15 +528,15 @@ def test_a_damaged_scale_is_no_obstacle(tmp_path, scale):
     assert "Scale" in Page(written(tmp_path)).text
 
 
-def test_steps_that_were_already_so_are_folded():
-    outcomes = ["already so", "already so", "done", "already so", "failed"]
+def test_steps_with_nothing_to_do_are_folded():
+    outcomes = ["nothing to do", "nothing to do", "done", "nothing to do", "failed"]
     records = [record("operation-start", 1000, steps=5)]
     for number, outcome in enumerate(outcomes, 1):
         records.append(step("step-start", 1000 + number, number))
         records.append(step("step-end", 1001 + number, number, outcome=outcome))
     (hook,) = drawn(records).hooks
     assert [(len(group.rows), group.folded) for group in hook.steps] == [
-        (2, "2 steps already so"),
+        (2, "2 steps with nothing to do"),
         (1, ""),
         (1, ""),
         (1, ""),

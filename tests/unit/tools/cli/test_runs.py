@@ -564,7 +564,7 @@ def screen():
 
 def under_way(tmp_path):
     one = Recorder(tmp_path).begin(4)
-    one.step("own the inventory directory")
+    one.step("claim the cluster's directory")
     one.step_start()
     one.progress()
     return one
