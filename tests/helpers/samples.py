@@ -53,6 +53,13 @@ SIMPLE: dict[str, Any] = {
 
 REMOVED = object()
 
+#: A cluster of IPv6, whose pods and services have kubespray's own networks.
+IPV6 = {
+    "address_family": "ipv6",
+    "master_node.pod_cidr": REMOVED,
+    "master_node.cluster_cidr": REMOVED,
+}
+
 #: What a private key's text looks like; none of these logs in anywhere.
 KEY = (
     "-----BEGIN OPENSSH PRIVATE KEY-----\n"

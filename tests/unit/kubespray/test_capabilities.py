@@ -203,16 +203,8 @@ class TestRemovedVariables:
                 "kubespray 2.31.0 has no such variable; install an ingress controller "
                 "once the cluster runs",
             ),
-            (
-                "krew_enabled",
-                "2.28.0",
-                "kubespray 2.28.0 has no such variable",
-            ),
-            (
-                "something_of_tomorrow",
-                "2.31.0",
-                "kubespray 2.31.0 has removed it",
-            ),
+            ("krew_enabled", "2.28.0", "kubespray 2.28.0 has no such variable"),
+            ("something_of_tomorrow", "2.31.0", "kubespray 2.31.0 has removed it"),
         ],
     )
     def test_each_is_named_with_what_is_there_instead(self, name, version, expected):

@@ -23,6 +23,7 @@ from tests.helpers.full_request import (
     rich,
 )
 from tests.helpers.samples import (
+    IPV6,
     REMOVED,
     as_json,
     assert_golden,
@@ -36,6 +37,7 @@ from tests.helpers.samples import (
 VARIABLES = variable_names(ClusterRequest)
 DEFAULTS = variable_names(ClusterRequest, defaults=True)
 RELEASES = sorted(releases.RELEASES)
+each_attribute = pytest.mark.parametrize("location", sorted(VARIABLES), ids=".".join)
 ALL = rich((2, 27))
 
 
@@ -63,11 +65,7 @@ def test_a_request_without_options_brings_no_variable():
     assert added({"cluster": {}, "worker_node.node_labels": []}) == {}
 
 
-@pytest.mark.parametrize(
-    "location",
-    sorted(VARIABLES),
-    ids=lambda location: ".".join(location),
-)
+@each_attribute
 def test_an_attribute_becomes_none_but_its_own_variables(location):
     """Without it, exactly its variables are missing, or they have other values."""
     with_all = build(ALL)
@@ -108,21 +106,13 @@ def test_an_attribute_becomes_none_but_its_own_variables(location):
             "external_openstack_lbaas_subnet_id",
             "external_openstack_lbaas_floating_network_id",
         }
-    own = {
-        *VARIABLES[location],
-        *DEFAULTS.get(location, ()),
-    }
-    assert differing <= own
+    assert differing <= {*VARIABLES[location], *DEFAULTS.get(location, ())}
     in_inventory = location[0] in ("master_node", "worker_node")
     assert differing or in_inventory
 
 
 class TestBesideKubesprayVars:
-    @pytest.mark.parametrize(
-        "location",
-        sorted(VARIABLES),
-        ids=lambda location: ".".join(location),
-    )
+    @each_attribute
     def test_a_variable_beside_its_attribute_is_refused(self, location):
         name = VARIABLES[location][0]
         body = changed({**ALL, "kubespray_vars": {name: "x"}})
@@ -163,11 +153,6 @@ class TestKubernetesVersion:
 
 
 class TestNetwork:
-    def test_the_mtu_is_left_to_the_plugin_by_default(self):
-        assert added({"cluster.network.plugin": "cilium"}) == {
-            "kube_network_plugin": "cilium"
-        }
-
     @pytest.mark.parametrize(
         ("plugin", "variable", "value"),
         [
@@ -192,7 +177,11 @@ class TestNetwork:
         assert added({"cluster.network.mtu": "nodes"}) == {"calico_mtu": 1400}
 
 
-SIX = {"master_node.pod_cidr": REMOVED, "master_node.cluster_cidr": REMOVED}
+WRONG_ENTRIES = (
+    *("10.0.0.4", "r 10.0.0.4", "0.0.0.0 r", "10.0.0.4 a_b", "10.0.0.4 r # x", "x"),
+    *("224.0.0.1 r", "fe80::1%eth0 r", "10.0.0.4 r\n1.1.1.1 x", "10.0.0.4 {{x}}"),
+    "10.0.0.4 -r",
+)
 
 
 class TestRegistries:
@@ -274,7 +263,7 @@ class TestRegistries:
                 "http://10.96.0.10:5000",
             ),
             (
-                {"address_family": "ipv6", **SIX},
+                IPV6,
                 "fd85:ee78:d8a6:8607::100a",
                 "http://[fd85:ee78:d8a6:8607::100a]:5000",
             ),
@@ -336,10 +325,7 @@ class TestRegistries:
         place = "/etc/containerd/certs.d/r.example.org:5000/tacker-k8s-mgmt.crt"
         (mirrored,) = added(given)["containerd_registries_mirrors"]
         (mirror,) = mirrored["mirrors"]
-        assert (mirror["host"], mirror["ca"]) == (
-            "https://r.example.org:5000",
-            place,
-        )
+        assert (mirror["host"], mirror["ca"]) == ("https://r.example.org:5000", place)
         (registry,) = parsed(given).private_registries
         assert registry.certificate_file("containerd") == place
         for engine, directory in (("crio", "containers"), ("docker", "docker")):
@@ -364,13 +350,7 @@ class TestRegistries:
             ("10.0.0.4  r.example.org\t r", None),
             ("10.0.0.4  r.example.org  r", "10.0.0.4 r.example.org r"),
             (" fd00::0:4 r ", "fd00::4 r"),
-            *((wrong, None) for wrong in ("10.0.0.4", "r 10.0.0.4", "0.0.0.0 r")),
-            *(
-                (wrong, None)
-                for wrong in ("10.0.0.4 a_b", "10.0.0.4 r # x", "224.0.0.1 r")
-            ),
-            *((wrong, None) for wrong in ("fe80::1%eth0 r", "10.0.0.4 r\n1.1.1.1 x")),
-            *((wrong, None) for wrong in ("10.0.0.4 {{x}}", "10.0.0.4 -r", "x")),
+            *((wrong, None) for wrong in WRONG_ENTRIES),
         ],
     )
     def test_names_are_those_of_a_hosts_file(self, text, entry):
@@ -474,18 +454,9 @@ class TestWebhook:
         assert warning.startswith(f"{place}.ca_certificate: is for authentication only")
 
 
-class TestNodes:
-    def test_labels_and_taints_are_those_of_the_role(self):
-        text = inventory.render(NODES, parsed(ALL))
-        assert inventory.parse(text) == NODES
-        control_plane, worker = text.split("worker-10-10-0-11:", 1)
-        assert "example.org/rack: r1" in control_plane
-        assert "example.org/rack" not in worker
-        assert "example.org/kind: video" in worker
-
-    def test_a_label_that_looks_like_a_number_stays_text(self):
-        text = inventory.render(NODES, parsed({"worker_node.node_labels": ["a=1"]}))
-        assert "a: '1'" in text
+def test_a_label_that_looks_like_a_number_stays_text():
+    text = inventory.render(NODES, parsed({"worker_node.node_labels": ["a=1"]}))
+    assert "a: '1'" in text
 
 
 class TestSecrets:

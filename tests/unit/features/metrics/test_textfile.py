@@ -14,9 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.features import metrics
-from tests.unit.tools.cli.journals import VNF, Recorder, completed, failed
-
-OTHER = "11111111-5a0a-4f0e-9a55-3a1c1f1d2e3f"
+from tests.unit.tools.cli.journals import OTHER, VNF, Recorder, completed, failed
 
 
 @pytest.fixture
@@ -154,10 +152,7 @@ def test_nothing_counts_twice_and_nothing_is_forgotten_with_the_journal(director
     keep.record("operation-end", outcome="completed", seconds=1)
     path = Path(journal.path_of(str(directory.parent), VNF))
     assert path.read_text().count("operation-start") == 1
-    assert runs(written(directory)) == {
-        **before,
-        ("heal", "heal_end", "completed"): 1,
-    }
+    assert runs(written(directory)) == {**before, ("heal", "heal_end", "completed"): 1}
     path.unlink()
     found = written(directory)
     assert len(runs(found)) == 3
@@ -262,19 +257,13 @@ def test_a_writer_that_never_ends_is_not_waited_for(directory, monkeypatch):
         pass
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"totals": {}}', "null"])
-def test_a_damaged_state_begins_anew(directory, text, caplog):
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"totals": {}}', b"null", b"\xff\0"]
+)
+def test_a_damaged_state_begins_anew(directory, content, caplog):
     completed(directory.parent)
     before = written(directory)
-    (directory.parent / "metrics" / "totals.json").write_text(text)
-    assert written(directory) == before
-    assert "begin anew" in caplog.text
-
-
-def test_a_state_of_no_text_begins_anew(directory, caplog):
-    completed(directory.parent)
-    before = written(directory)
-    (directory.parent / "metrics" / "totals.json").write_bytes(b"\xff\0")
+    (directory.parent / "metrics" / "totals.json").write_bytes(content)
     assert written(directory) == before
     assert "begin anew" in caplog.text
 

@@ -4,6 +4,7 @@
 from tacker_k8s_mgmt import journal
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
+OTHER = "11111111-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 ERROR = "step 2/2 failed: worker-1: Download: no route to host"
 
 
