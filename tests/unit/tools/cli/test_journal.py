@@ -12,13 +12,7 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import journal
-
-VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
-OTHER = "3f0b7c1e-6f0e-4a55-9a0f-1d2e3f7b5e0f"
-
-
-def nobody_warns(text):
-    raise AssertionError(text)
+from tests.unit.tools.cli.journals import OTHER, VNF, nobody_warns
 
 
 def a_journal(state_path, hook="instantiate_end", vnf_id=VNF, **limits):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt cluster kubeconfig``: what is asked, written and refused."""
 
-import contextlib
 import getpass
 import stat
 import types
@@ -13,7 +12,7 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.vim import PersonAccess
-from tacker_k8s_mgmt.tools.cli import main, recorded
+from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.cli.base import NotDone
 from tacker_k8s_mgmt.tools.cli.commands import cluster as kubeconfig
 from tests.helpers.operations import instantiated
@@ -37,27 +36,18 @@ class Cluster:
 
 
 @pytest.fixture
-def opened(monkeypatch, tmp_path):
+def opened(monkeypatch, tmp_path, look_up):
     monkeypatch.chdir(tmp_path)
     view: Any = instantiated()
     found = types.SimpleNamespace(
         view=view, vnf_id=VNF, name="my-cluster", params=params(), asked=[]
     )
-    found.silent = False
+    found.silent, found.verified = False, []
     view.cluster = lambda plane: Cluster(found.asked, found.silent)
-
-    @contextlib.contextmanager
-    def opened(vnf, config_files):
-        found.vnf = vnf
-        yield found
-
-    lookup = types.SimpleNamespace(opened=opened)
-    monkeypatch.setattr(recorded, "lookup", lambda: lookup)
-    found.verified = []
     monkeypatch.setattr(
         kubeconfig, "verify", lambda url, access: found.verified.append(url)
     )
-    return found
+    return look_up(found)
 
 
 def write(*arguments):

@@ -268,10 +268,7 @@ def test_problems_of_the_stored_request_are_reported(check):
 
 
 WRONG_SHAPES = {
-    "steps in quotes": (
-        scale(numberOfSteps="1"),
-        "numberOfSteps: must be a whole",
-    ),
+    "steps in quotes": (scale(numberOfSteps="1"), "numberOfSteps: must be a whole"),
     "one VNFC alone": ({"vnfcInstanceId": "one"}, "vnfcInstanceId: must be a list"),
     "no type": ({"aspectId": "worker_instance"}, "type: is missing"),
 }

@@ -11,7 +11,7 @@ from tacker_k8s_mgmt.hooks import advice as hints
 from tacker_k8s_mgmt.model.timeline import Operation, Timeline, in_words
 from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.render import chart, html
-from tests.unit.tools.cli.journals import ERROR, VNF, Recorder, completed, failed
+from tests.unit.tools.cli.journals import ERROR, OTHER, VNF, Recorder, completed, failed
 
 WHOLE = re.compile(r'<span class="whole">(.*?)</span>')
 VOID = {"meta", "br", "hr", "link", "img", "input"}
@@ -556,8 +556,6 @@ def test_names_of_nodes_are_never_broken(tmp_path):
 
 
 # All VNF instances
-
-OTHER = "11111111-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 
 
 def test_an_index_has_all_operations_and_the_open_failures_first():

@@ -30,6 +30,10 @@ def short_polls(monkeypatch):
     monkeypatch.setattr(runs_follow, "_POLL_SECONDS", 0.01)
 
 
+def unfinished(tmp_path):
+    Recorder(tmp_path).begin(9).step_start("run cluster.yml")
+
+
 def runs(state_path, verb, *arguments):
     return main(["runs", verb, "--state-path", str(state_path), *arguments])
 
@@ -46,18 +50,15 @@ def test_an_operation_is_shown(tmp_path, capsys, verb):
     assert "completed after 4.5 s" in out
 
 
-def test_list_shows_the_step_of_an_operation(tmp_path, capsys):
-    Recorder(tmp_path).begin(9).step_start("run cluster.yml")
-    assert runs(tmp_path, "list") == 0
+@pytest.mark.parametrize(
+    ("verb", "place"), [("list", f" {VNF} "), ("show", "instantiate_end: at step 1/9")]
+)
+def test_the_step_of_an_operation_is_shown(tmp_path, capsys, verb, place):
+    unfinished(tmp_path)
+    assert runs(tmp_path, verb) == 0
     out = capsys.readouterr().out
-    assert f" {VNF} " in out
+    assert place in out
     assert "at step 1/9 run cluster.yml, last sign of life " in out
-
-
-def test_show_shows_the_step_of_an_operation(tmp_path, capsys):
-    Recorder(tmp_path).begin(9).step_start("run cluster.yml")
-    assert runs(tmp_path, "show") == 0
-    assert "instantiate_end: at step 1/9 run cluster.yml" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verb", ["list", "show"])
@@ -121,20 +122,12 @@ def test_without_records_the_directory_is_named(tmp_path, capsys, verb):
     assert f"No operation is recorded below {tmp_path}; give --state-path" in said
 
 
+@pytest.mark.parametrize("other", [str(uuid.UUID(int=7)), "../../etc/passwd"])
 @pytest.mark.parametrize("verb", ["show", "follow"])
-def test_an_unknown_id_is_reported_at_once(tmp_path, capsys, verb):
+def test_an_unknown_id_or_name_is_reported_at_once(tmp_path, capsys, verb, other):
     completed(tmp_path)
-    other = str(uuid.uuid4())
     assert runs(tmp_path, verb, other) == 1
-    assert f"No operation of the VNF instance {other}" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("verb", ["show", "follow"])
-def test_an_unknown_name_is_reported_at_once(tmp_path, capsys, verb):
-    completed(tmp_path)
-    name = "../../etc/passwd"
-    assert runs(tmp_path, verb, name) == 1
-    assert f"No operation of the VNF instance {name} is" in capsys.readouterr().err
+    assert f"No operation of the VNF instance {other} is" in capsys.readouterr().err
 
 
 NAMED = {"vnf_name": "my-cluster", "lcm_op_occ_id": "0c5f"}
@@ -158,18 +151,18 @@ def test_a_name_of_several_is_refused_with_their_ids(tmp_path, capsys, verb):
     for vnf_id in ids:
         Recorder(tmp_path, vnf_id=vnf_id).begin(1, **NAMED).end()
     assert runs(tmp_path, verb, "my-cluster") == 2
-    assert all(vnf_id in capsys.readouterr().err for vnf_id in ids[:1])
+    said = capsys.readouterr().err
+    assert [vnf_id for vnf_id in ids if vnf_id not in said] == []
 
 
-def test_follow_waits_for_a_name_that_is_not_there_yet(tmp_path):
+def test_follow_waits_for_a_name_that_is_not_there_yet(tmp_path, later):
     def work():
         one = Recorder(tmp_path).begin(1, **NAMED)
         one.step()
         one.end()
 
-    thread = later(work)
+    later(work)
     assert runs(tmp_path, "follow", "my-cluster", "--wait", str(LIMIT)) == 0
-    thread.join()
 
 
 def test_list_has_the_name_and_the_operation(tmp_path, capsys):
@@ -187,20 +180,11 @@ def test_list_has_the_name_and_the_operation(tmp_path, capsys):
     }
 
 
-@pytest.mark.parametrize(
-    ("end", "outcome"), [(completed, "completed"), (failed, "failed")]
-)
-def test_list_has_the_outcome_in_a_word(tmp_path, capsys, end, outcome):
+@pytest.mark.parametrize("end", [completed, failed, unfinished])
+def test_list_has_the_outcome_in_a_word(tmp_path, capsys, end):
     end(tmp_path)
     assert runs(tmp_path, "list", "-f", "value", "-c", "Outcome") == 0
-    assert capsys.readouterr().out == f"{outcome}\n"
-
-
-def test_list_has_an_operation_that_has_not_ended(tmp_path, capsys):
-    Recorder(tmp_path).begin(9).step_start("run cluster.yml")
-    assert runs(tmp_path, "list", "--json") == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row["Outcome"] == "unfinished"
+    assert capsys.readouterr().out == f"{end.__name__}\n"
 
 
 def test_list_of_nothing_is_a_document_for_programs(tmp_path, capsys):
@@ -315,24 +299,31 @@ def test_a_text_cannot_steer_the_terminal(tmp_path, capsys):
 # --- follow
 
 
-def later(*actions, pause=0.1):
+@pytest.fixture
+def later():
     """Do these things one after the other, while the test follows."""
+    threads = []
 
-    def work():
-        for action in actions:
-            time.sleep(pause)
-            action()
+    def do(*actions):
+        def work():
+            for action in actions:
+                time.sleep(0.1)
+                action()
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    return thread
+        threads.append(threading.Thread(target=work))
+        threads[-1].start()
+
+    yield do
+    for thread in threads:
+        thread.join()
 
 
-def test_follow_goes_on_from_instantiate_start_to_instantiate_end(tmp_path, capsys):
+def test_follow_goes_on_from_instantiate_start_to_instantiate_end(
+    tmp_path, capsys, later
+):
     completed(tmp_path, "instantiate_start")
-    thread = later(lambda: completed(tmp_path, "instantiate_end"))
+    later(lambda: completed(tmp_path, "instantiate_end"))
     assert runs(tmp_path, "follow") == 0
-    thread.join()
     out = capsys.readouterr().out.splitlines()
     assert out[0].startswith("instantiate_start  ")
     meanwhile = "Tacker now has Heat create the VMs; instantiate_end follows."
@@ -354,11 +345,12 @@ def test_follow_ends_with_the_only_hook_of_a_scale_in(tmp_path, capsys):
     assert "change the number of VMs; no hook follows" in capsys.readouterr().out
 
 
-def test_follow_goes_on_after_scale_start_in_the_api_that_calls_scale_end(tmp_path):
+def test_follow_goes_on_after_scale_start_in_the_api_that_calls_scale_end(
+    tmp_path, later
+):
     completed(tmp_path, "scale_start", api="v2")
-    thread = later(lambda: completed(tmp_path, "scale_end", api="v2"))
+    later(lambda: completed(tmp_path, "scale_end", api="v2"))
     assert runs(tmp_path, "follow") == 0
-    thread.join()
 
 
 ALONE = {
@@ -383,12 +375,13 @@ def test_follow_ends_with_a_hook_that_no_recorded_one_follows(tmp_path, capsys, 
     assert ("Heat" in out) is ("modify" not in name)
 
 
-def test_follow_goes_on_to_the_hook_that_is_recorded_as_the_next(tmp_path, capsys):
+def test_follow_goes_on_to_the_hook_that_is_recorded_as_the_next(
+    tmp_path, capsys, later
+):
     ended = {"followed_by": "modify_information_end"}
     completed(tmp_path, "modify_information_start", ended=ended)
-    thread = later(lambda: completed(tmp_path, "modify_information_end"))
+    later(lambda: completed(tmp_path, "modify_information_end"))
     assert runs(tmp_path, "follow") == 0
-    thread.join()
     assert "modify_information_end follows." in capsys.readouterr().out.splitlines()
 
 
@@ -403,28 +396,22 @@ def test_follow_shows_the_last_operation_and_none_before_it(tmp_path, capsys):
     assert "terminate_end" in out
 
 
-def test_follow_shows_the_failed_try_before_the_one_that_is_followed(tmp_path, capsys):
+def test_follow_shows_the_failed_try_before_the_one_that_is_followed(
+    tmp_path, capsys, later
+):
     failed(tmp_path)
     one = Recorder(tmp_path).begin(1)
     one.step_start()
-    thread = later(one.step_end, one.end)
+    later(one.step_end, one.end)
     assert runs(tmp_path, "follow") == 0
-    thread.join()
     out = capsys.readouterr().out
     assert out.index("failed after") < out.index("completed after")
 
 
-def test_follow_waits_for_an_id_that_is_not_there_yet(tmp_path, capsys):
-    thread = later(lambda: completed(tmp_path))
-    assert runs(tmp_path, "follow", VNF, "--wait", str(LIMIT)) == 0
-    thread.join()
-    assert "completed" in capsys.readouterr().out
-
-
-def test_follow_waits_for_the_first_instance_of_all(tmp_path, capsys):
-    thread = later(lambda: completed(tmp_path))
-    assert runs(tmp_path, "follow", "--wait", str(LIMIT)) == 0
-    thread.join()
+@pytest.mark.parametrize("words", [[VNF], []], ids=["an id", "the first of all"])
+def test_follow_waits_for_what_is_not_there_yet(tmp_path, capsys, later, words):
+    later(lambda: completed(tmp_path))
+    assert runs(tmp_path, "follow", *words, "--wait", str(LIMIT)) == 0
     assert "completed" in capsys.readouterr().out
 
 
@@ -440,34 +427,29 @@ def test_follow_gives_up_when_nothing_comes_any_more(tmp_path, capsys):
     assert "Nothing came for 0.1 s." in capsys.readouterr().out
 
 
-def test_follow_with_a_limit_waits_for_what_comes_after_an_end(tmp_path, capsys):
+def test_follow_with_a_limit_waits_for_what_comes_after_an_end(tmp_path, capsys, later):
     completed(tmp_path)
-    thread = later(lambda: failed(tmp_path, "heal_end"))
+    later(lambda: failed(tmp_path, "heal_end"))
     assert runs(tmp_path, "follow", "--wait", str(LIMIT)) == 1
-    thread.join()
     out = capsys.readouterr().out
     assert out.index("instantiate_end completed") < out.index("heal_end failed")
 
 
-def test_in_a_pipe_progress_is_a_line_now_and_then(tmp_path, capsys):
+def test_in_a_pipe_progress_is_a_line_now_and_then(tmp_path, capsys, later):
     one = Recorder(tmp_path).begin(1)
     one.step_start()
-    thread = later(one.progress, one.progress, one.progress, one.step_end, one.end)
+    later(one.progress, one.progress, one.progress, one.step_end, one.end)
     assert runs(tmp_path, "follow") == 0
-    thread.join()
     out = capsys.readouterr().out
     line = '    1/1 run cluster.yml: play 1/3 "Bootstrap hosts", task 7 "Gather facts"'
     assert out.splitlines().count(line) == 1
 
 
-def test_in_a_pipe_progress_shows_what_is_left(tmp_path, capsys):
+def test_in_a_pipe_progress_shows_what_is_left(tmp_path, capsys, later):
     one = Recorder(tmp_path).begin(1)
     one.step_start()
-    thread = later(
-        lambda: one.progress(left=3600, former_runs=1), one.step_end, one.end
-    )
+    later(lambda: one.progress(left=3600, former_runs=1), one.step_end, one.end)
     assert runs(tmp_path, "follow") == 0
-    thread.join()
     end = 'task 7 "Gather facts"; about 1 h left (one former run)'
     assert any(line.endswith(end) for line in capsys.readouterr().out.splitlines())
 
@@ -486,27 +468,32 @@ def ends(process):
     return process.wait(timeout=LIMIT)
 
 
+def piped(*words):
+    argv = [*COMMAND, *words]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def is_quiet(process):
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    return ends(process) == 141
+
+
 def test_a_broken_pipe_is_quiet(tmp_path):
     for _ in range(40):
         completed(tmp_path)
-    command = [*COMMAND, "show", "--json", "--state-path", str(tmp_path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = piped("show", "--json", "--state-path", str(tmp_path))
     process.stdout.close()
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert ends(process) == 141
+    assert is_quiet(process)
 
 
 def test_a_pipe_that_breaks_while_following_is_quiet(tmp_path):
     one = Recorder(tmp_path).begin(2)
-    command = [*COMMAND, "follow", "--state-path", str(tmp_path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = piped("follow", "--state-path", str(tmp_path))
     assert b"instantiate_end" in process.stdout.readline()
     process.stdout.close()
     one.step()
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert ends(process) == 141
+    assert is_quiet(process)
 
 
 class Screen:
@@ -613,11 +600,12 @@ def test_a_dumb_terminal_gets_plain_lines(tmp_path, screen):
     assert "\x1b" not in shown.text
 
 
-def test_follow_prints_one_document_when_the_operation_has_ended(tmp_path, capsys):
+def test_follow_prints_one_document_when_the_operation_has_ended(
+    tmp_path, capsys, later
+):
     completed(tmp_path, "instantiate_start")
-    thread = later(lambda: failed(tmp_path, "instantiate_end"))
+    later(lambda: failed(tmp_path, "instantiate_end"))
     assert runs(tmp_path, "follow", "--json") == 1
-    thread.join()
     document = json.loads(capsys.readouterr().out)
     assert document["vnf_instance_id"] == VNF
     assert document["hook"] == "instantiate_end"
@@ -627,7 +615,7 @@ def test_follow_prints_one_document_when_the_operation_has_ended(tmp_path, capsy
 
 
 def test_document_of_an_operation_that_has_not_ended(tmp_path, capsys):
-    Recorder(tmp_path).begin(9).step_start("run cluster.yml")
+    unfinished(tmp_path)
     assert runs(tmp_path, "follow", "--wait", "0.1", "--json") == 1
     document = json.loads(capsys.readouterr().out)
     assert (document["outcome"], document["is_final"]) == (None, False)

@@ -6,9 +6,7 @@ import re
 import pytest
 
 from tacker_k8s_mgmt.tools.cli import main
-from tests.unit.tools.cli.journals import VNF, completed, failed
-
-OTHER = "11111111-5a0a-4f0e-9a55-3a1c1f1d2e3f"
+from tests.unit.tools.cli.journals import OTHER, VNF, completed, failed
 
 
 @pytest.fixture

@@ -54,10 +54,7 @@ ARGUMENTS = {
     "tenant access": (journals.VNF, "blue", *CONFIG),
 }
 LINES = {
-    " ".join(words): (
-        *words,
-        *ARGUMENTS.get(" ".join(words), (journals.VNF, *CONFIG)),
-    )
+    " ".join(words): (*words, *ARGUMENTS.get(" ".join(words), (journals.VNF, *CONFIG)))
     for words in (*COMMANDS, ("complete",), ("help",))
 }
 #: One of each form of output.

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt tenant``: what is listed, written and refused."""
 
-import contextlib
 import json
 import stat
 import types
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from tacker_k8s_mgmt.status.facts import HealCommands
-from tacker_k8s_mgmt.tools.cli import main, recorded
+from tacker_k8s_mgmt.tools.cli import main
 from tests.helpers.operations import instantiated
 from tests.helpers.requests import VNF, params
 
@@ -19,7 +18,7 @@ RED = {"name": "red", "isolated": False, "pod_security": "restricted"}
 
 
 @pytest.fixture
-def opened(monkeypatch, tmp_path):
+def opened(monkeypatch, tmp_path, look_up):
     monkeypatch.chdir(tmp_path)
     wanted = params(tenants=[BLUE, RED])
     view: Any = instantiated(wanted)
@@ -27,14 +26,7 @@ def opened(monkeypatch, tmp_path):
         view=view, vnf_id=VNF, name="one", operation="", params=wanted
     )
     found.metadata, found.heals = view.metadata, HealCommands()
-
-    @contextlib.contextmanager
-    def opened(vnf, config_files):
-        yield found
-
-    lookup = types.SimpleNamespace(opened=opened)
-    monkeypatch.setattr(recorded, "lookup", lambda: lookup)
-    return found
+    return look_up(found)
 
 
 def test_they_are_listed(opened, capsys):
@@ -59,10 +51,7 @@ def test_what_differs_is_listed_too(opened, capsys):
     assert {one["name"]: (one["wanted"], one["differences"]) for one in tenants} == {
         "blue": (
             True,
-            [
-                "NetworkPolicy blue/tacker-k8s-mgmt-tenant is missing",
-                "it has no VIM",
-            ],
+            ["NetworkPolicy blue/tacker-k8s-mgmt-tenant is missing", "it has no VIM"],
         ),
         "green": (True, ["it has no namespace of the driver's", "it has no VIM"]),
         "red": (
