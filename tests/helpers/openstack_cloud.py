@@ -66,8 +66,8 @@ class OpenStack:
                 handler = stand_in.handler(name, self._refusing(kind, answers))
                 # It would log each request to the test's output.
                 handler.log_message = lambda *_: None  # type: ignore[method-assign]
-                self._endpoints[kind] = stack.enter_context(_served(handler)) + path
-            keystone = stack.enter_context(_served(self._keystone()))
+                self._endpoints[kind] = stack.enter_context(served(handler)) + path
+            keystone = stack.enter_context(served(self._keystone()))
             self.auth_url = f"{keystone}/v3"
             for vim in self.vims:
                 vim["auth_url"] = self.auth_url
@@ -174,7 +174,8 @@ class OpenStack:
 
 
 @contextmanager
-def _served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The URL of a server on this host."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

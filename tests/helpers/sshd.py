@@ -370,3 +370,12 @@ def feed(channel: paramiko.Channel, stdin: IO[bytes]) -> None:
             stdin.flush()
     with contextlib.suppress(OSError):
         stdin.close()
+
+
+def is_alive(pid: int | str) -> bool:
+    """A killed process may stay as a zombie where nobody reaps orphans."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"

@@ -96,13 +96,16 @@ def by_place(found):
     return {(one.stack_id, one.name): one for one in found}
 
 
+def attributes(found):
+    """Those that were found, by the place of their resource."""
+    return {place: one.attributes for place, one in found.items() if one.attributes}
+
+
 def test_two_listings_are_enough(items):
     api = FakeResources(items, ATTRIBUTES)
     found = by_place(heat.list_resources(api, "top"))
     assert [name for name, *_ in api.calls] == ["list", "list"]
-    assert {key: one.attributes for key, one in found.items() if one.attributes} == (
-        ATTRIBUTES
-    )
+    assert attributes(found) == ATTRIBUTES
     server = found["worker2", "workerNode"]
     assert (server.type, server.physical_id, server.status) == (
         "OS::Nova::Server",
@@ -125,9 +128,7 @@ def test_a_third_listing_has_the_servers_where_requested(items, knows_detail):
     api = FakeResources(items, ATTRIBUTES | HOSTS, knows_detail)
     found = by_place(heat.list_resources(api, "top", True))
     assert [name for name, *_ in api.calls].count("list") == 3
-    assert {key: one.attributes for key, one in found.items() if one.attributes} == (
-        ATTRIBUTES | HOSTS
-    )
+    assert attributes(found) == ATTRIBUTES | HOSTS
 
 
 def test_number_of_requests_does_not_grow_with_the_nodes():
@@ -154,18 +155,14 @@ def test_listing_asks_for_nested_stacks(items):
 def test_heat_that_lists_no_attributes_is_asked_for_each_port(items):
     api = FakeResources(items, ATTRIBUTES, knows_detail=False)
     found = by_place(heat.list_resources(api, "top"))
-    assert {key: one.attributes for key, one in found.items() if one.attributes} == (
-        ATTRIBUTES
-    )
+    assert attributes(found) == ATTRIBUTES
     assert len([call for call in api.calls if call[0] == "get"]) == len(ATTRIBUTES)
 
 
 @pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "CREATE_FAILED"])
 def test_port_that_is_not_there_is_not_asked_for(status):
-    items = [
-        resource("top", "p", "OS::Neutron::Port", status=status, physical=None),
-    ]
-    api = FakeResources(items, {}, knows_detail=False)
+    port = resource("top", "p", "OS::Neutron::Port", status=status, physical=None)
+    api = FakeResources([port], {}, knows_detail=False)
     (found,) = heat.list_resources(api, "top")
     assert (found.physical_id, dict(found.attributes)) == ("", {})
     assert len(api.calls) == 2

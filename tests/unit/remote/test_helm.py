@@ -129,9 +129,7 @@ def test_shell_understands_the_scripts(script):
 
 def test_its_sudo_makes_it_no_other_user():
     rules = [line for line in helm._PREPARE.splitlines() if "NOPASSWD" in line]
-    assert rules == [
-        '  "$user ALL=($user) NOPASSWD: ALL" >"$rules.new"',
-    ]
+    assert rules == ['  "$user ALL=($user) NOPASSWD: ALL" >"$rules.new"']
 
 
 @pytest.mark.parametrize("rust", [False, True], ids=["sudo", "sudo-rs"])

@@ -37,13 +37,8 @@ def test_either_place_may_have_it(places, find, number):
     (places[number] / "edge.yaml").write_text(TEXT)
     found = find("edge")
     assert found.parameters == {"cluster": {"helm": True}}
-    assert (
-        found.source
-        == (
-            f"{places[0]}/edge.yaml",
-            "Files/profiles/edge.yaml of the VNF package",
-        )[number]
-    )
+    package = "Files/profiles/edge.yaml of the VNF package"
+    assert found.source == (package if number else f"{places[0]}/edge.yaml")
 
 
 def test_the_drivers_own_need_no_file(find):
@@ -94,13 +89,9 @@ def test_a_link_inside_is_followed(places, find):
     assert find("edge").parameters
 
 
-def test_a_pipe_is_not_waited_for(places, find):
-    os.mkfifo(places[0] / "edge.yaml")
-    assert refusal(find).endswith("is not a file")
-
-
-def test_a_directory_is_no_file(places, find):
-    (places[0] / "edge.yaml").mkdir()
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_pipe_is_not_waited_for_and_a_directory_is_no_file(places, find, make):
+    make(places[0] / "edge.yaml")
     assert refusal(find).endswith("is not a file")
 
 

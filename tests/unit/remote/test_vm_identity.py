@@ -100,12 +100,9 @@ class TestClock:
         assert abs(found) >= abs(ahead) - sum(pauses)
         assert found * ahead >= 0
 
-    def test_what_is_no_time_is_no_difference(self, seen):
-        assert seen(None) == 0
-
-    @pytest.mark.parametrize("told", ["nan", "inf", "-inf", "1e999"])
-    def test_what_is_no_number_neither(self, seen, told):
-        assert seen(float(told)) == 0
+    @pytest.mark.parametrize("told", [None, *map(float, ("nan", "inf", "-inf"))])
+    def test_what_is_no_time_is_no_difference(self, seen, told):
+        assert seen(told) == 0
 
     @pytest.mark.parametrize("ahead", [-500, 500])
     def test_on_a_real_host(self, session, monkeypatch, ahead):

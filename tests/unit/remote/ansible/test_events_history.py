@@ -188,9 +188,8 @@ def test_file_and_directory_are_private(server):
     assert list(server.history.parent.iterdir()) == [server.history]
 
 
-GOOD = json.dumps(
-    {"kind": "cluster.yml, kubespray 2.31.0", "hosts": 3, "plays": [5, 5, 5]}
-)
+KIND = "cluster.yml, kubespray 2.31.0"
+GOOD = json.dumps({"kind": KIND, "hosts": 3, "plays": [5, 5, 5]})
 
 
 @pytest.mark.parametrize(

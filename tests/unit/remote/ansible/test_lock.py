@@ -16,6 +16,15 @@ def impatient(monkeypatch):
     monkeypatch.setattr(cluster_directory, "_PATIENCE", 0.3)
 
 
+@pytest.fixture
+def first(log_in, tmp_path):
+    """The lock of the cluster, held."""
+    lock = ClusterLock(log_in(), str(tmp_path), "scale_end of VNF a")
+    lock.acquire()
+    assert lock.held
+    return lock
+
+
 def free_again(session, workdir):
     """Whether somebody else gets the lock before long."""
     other = ClusterLock(session, workdir, "scale_end")
@@ -30,10 +39,7 @@ def free_again(session, workdir):
     return False
 
 
-def test_the_error_names_the_holder_of_the_lock(sshd, log_in, tmp_path, impatient):
-    first = ClusterLock(log_in(), str(tmp_path), "scale_end of VNF a")
-    first.acquire()
-    assert first.held
+def test_the_error_names_the_holder_of_the_lock(first, log_in, tmp_path, impatient):
     with pytest.raises(errors.LockedError) as caught:
         ClusterLock(log_in(), str(tmp_path), "heal_start").acquire()
     text = str(caught.value)
@@ -53,15 +59,12 @@ def test_locale_of_the_server_does_not_matter(sshd, log_in, tmp_path, decimal_co
     assert first.held
 
 
-def test_again_by_the_same_is_harmless(log_in, tmp_path):
-    one = ClusterLock(log_in(), str(tmp_path), "scale_end")
-    one.acquire()
-    one.acquire()
-    assert one.held
+def test_again_by_the_same_is_harmless(first):
+    first.acquire()
+    assert first.held
 
 
-def test_it_goes_with_the_session(log_in, tmp_path, impatient):
-    session = log_in()
+def test_it_goes_with_the_session(session, log_in, tmp_path, impatient):
     first = ClusterLock(session, str(tmp_path), "scale_end")
     first.acquire()
     session.close()
@@ -69,9 +72,7 @@ def test_it_goes_with_the_session(log_in, tmp_path, impatient):
     assert free_again(log_in(), str(tmp_path))
 
 
-def test_it_goes_with_a_dropped_connection(sshd, log_in, tmp_path, impatient):
-    first = ClusterLock(log_in(), str(tmp_path), "scale_end")
-    first.acquire()
+def test_it_goes_with_a_dropped_connection(first, sshd, log_in, tmp_path, impatient):
     sshd.drop()
     assert free_again(log_in(), str(tmp_path))
 
@@ -92,10 +93,8 @@ def test_no_directory_is_an_error_of_its_own(log_in, tmp_path):
 
 
 def test_owner_that_wrote_half_a_line_is_not_an_error_in_itself(
-    log_in, tmp_path, impatient
+    first, log_in, tmp_path, impatient
 ):
-    first = ClusterLock(log_in(), str(tmp_path), "scale_end")
-    first.acquire()
     (tmp_path / "operation.lock").write_text('{"operation": "sca')
     with pytest.raises(errors.LockedError, match="an unknown operation"):
         ClusterLock(log_in(), str(tmp_path), "heal_start").acquire()

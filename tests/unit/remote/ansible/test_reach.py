@@ -3,14 +3,13 @@
 
 import base64
 import socket
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ansible.server import Target
+from tests.helpers.openstack_cloud import served
 from tests.helpers.samples import parsed
 
 SECRET = "m1rror-s3cret"
@@ -26,6 +25,9 @@ class Web:
     def __init__(self):
         self.status = 200
         self.asked = []
+        self.url = self.place = ""
+
+    def handler(self):
         web = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -38,22 +40,15 @@ class Web:
             def log_message(self, *args):
                 """Nothing goes to the test's output."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.place = f"127.0.0.1:{self._server.server_port}"
-        self.url = f"http://{self.place}"
-
-    @contextmanager
-    def running(self):
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        yield self
-        self._server.shutdown()
-        self._server.server_close()
+        return Handler
 
 
 @pytest.fixture
 def web():
-    with Web().running() as running:
-        yield running
+    made = Web()
+    with served(made.handler()) as made.url:
+        made.place = made.url.removeprefix("http://")
+        yield made
 
 
 class TestTargets:

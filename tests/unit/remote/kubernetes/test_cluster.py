@@ -118,19 +118,11 @@ def test_node_that_is_not_ready_says_why(cluster, home, row, reason):
 def test_labels_and_taints_of_a_node(cluster, home):
     taints = [{"key": "dedicated", "value": "cnf", "effect": "NoSchedule"}]
     labels = {"disk": "ssd"}
-    row = node(
-        "w",
-        unschedulable=True,
-        labels=labels,
-        taints=taints,
-    )
+    row = node("w", unschedulable=True, labels=labels, taints=taints)
     (home / "nodes").write_text(nodes(row))
     (found,) = cluster.nodes()
-    assert (found.unschedulable, found.labels, found.taints) == (
-        True,
-        labels,
-        tuple(taints),
-    )
+    about = (found.unschedulable, found.labels, found.taints)
+    assert about == (True, labels, tuple(taints))
 
 
 @pytest.mark.parametrize(
@@ -198,11 +190,8 @@ def test_admin_access_applies_account_binding_and_secret(cluster, home):
     assert access.ca_certificate == CA
     assert TOKEN not in repr(access)
     items = json.loads((home / "applied").read_text())["items"]
-    assert [item["kind"] for item in items] == [
-        "ServiceAccount",
-        "ClusterRoleBinding",
-        "Secret",
-    ]
+    kinds = ["ServiceAccount", "ClusterRoleBinding", "Secret"]
+    assert [item["kind"] for item in items] == kinds
     assert {item["metadata"]["name"] for item in items} == {ACCOUNT}
     assert items[1]["roleRef"]["name"] == "cluster-admin"
     assert items[2]["type"] == "kubernetes.io/service-account-token"
@@ -249,11 +238,8 @@ def test_real_nodes_say_which_machine_they_are(control, site):
     found = {node.name: node for node in control.nodes()}
     assert set(found) == {"m1", "w1", "w10", "w2"}
     worker, seen = found["w1"], site.node("w1")
-    assert (worker.ready, worker.taints, worker.internal_ip) == (
-        True,
-        (),
-        "10.10.0.11",
-    )
+    about = (worker.ready, worker.taints, worker.internal_ip)
+    assert about == (True, (), "10.10.0.11")
     assert worker.labels == seen["metadata"]["labels"] != {}
     info = seen["status"]["nodeInfo"]
     assert (worker.machine_id, worker.boot_id) == (info["machineID"], info["bootID"])

@@ -41,18 +41,8 @@ def test_pods_move_to_the_nodes_that_stay(cluster, site):
     assert site.pods_on("w1") == site.pods_on("w2") == set()
     bed.wait_for(lambda: len(site.pods_on("w10")) == 6)
     assert kept <= site.pods_on("w10"), "w10 is not w1"
-    assert sorted(
-        call.split(" drain ")[1].split()[0] for call in site.calls("drain")
-    ) == [
-        "w1",
-        "w2",
-    ]
-
-
-def test_one_login_serves_all_drains(cluster, site, sshd):
-    drain(cluster, "w1", "w10", "w2")
-    assert len(site.calls("drain")) == 3
-    assert sshd.logins == 1
+    drained = [call.split(" drain ")[1].split()[0] for call in site.calls("drain")]
+    assert sorted(drained) == ["w1", "w2"]
 
 
 def test_everything_that_can_go_goes_and_the_rest_does_not_matter(cluster, site):
@@ -174,11 +164,13 @@ def test_a_budget_that_lets_pods_go_one_after_the_other_is_waited_for(cluster, s
     bed.wait_for(lambda: len(site.pods_on("w10")) == 3)
 
 
-def test_pods_under_two_budgets_are_explained(cluster, site):
+def test_pods_under_two_budgets_are_explained_and_not_waited_for(cluster, site):
     second = with_metadata(bed.budget("web", maxUnavailable=3), name="second")
     site.run(bed.budget("web", minAvailable=0), second, bed.deployment("web", 3))
+    began = time.monotonic()
     with pytest.raises(errors.DrainError) as caught:
-        drain(cluster, "w1", timeout=1)
+        drain(cluster, "w1", timeout=60)
+    assert time.monotonic() - began < 30
     assert "PodDisruptionBudget default/web (" in str(caught.value)
     assert "PodDisruptionBudget default/second (" in str(caught.value)
     assert "leave one budget for each pod" in str(caught.value)
@@ -365,15 +357,6 @@ def test_force_deletes_with_a_grace_again_after_an_error(cluster, site, sshd):
     assert (sshd.home / "failed").exists()
     assert site.pods_on("w1") == set()
     assert site.calls("delete") == [], "their grace was kept"
-
-
-def test_two_budgets_are_not_waited_for(cluster, site):
-    second = with_metadata(bed.budget("web", maxUnavailable=3), name="second")
-    site.run(bed.budget("web", minAvailable=0), second, bed.deployment("web", 3))
-    began = time.monotonic()
-    with pytest.raises(errors.DrainError, match="leave one budget for each pod"):
-        drain(cluster, "w1", timeout=60)
-    assert time.monotonic() - began < 30
 
 
 def test_a_pod_whose_daemonset_is_gone_leaves(cluster, site):

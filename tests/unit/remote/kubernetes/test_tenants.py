@@ -151,7 +151,7 @@ def test_services_take_over_no_address_and_lead_nowhere(site, token, spec, why):
     words = ("apply", "-f", "-")
     service = _service("one", "blue", **spec)
     done = site.kube.kubectl(*words, stdin=service, token=token, check=False)
-    assert (done.returncode == 0) is not why
+    assert (done.returncode == 0) is (not why)
     assert why in done.stderr
     # Others' namespaces are not bound.
     site.kube.kubectl(*words, stdin=_service("one", "default", **spec))

@@ -144,12 +144,6 @@ def test_keys_go_along_to_another_address():
     assert keys.of("10.0.0.5", 22) == []
 
 
-def test_no_keys_replace_none():
-    keys = HostKeys(TEXT)
-    keys.record("10.0.0.5", 22, keys.of("10.0.0.99", 22))
-    assert keys.text() == TEXT
-
-
 def test_names_hashed_by_openssh_are_recognised(tmp_path):
     path = tmp_path / "known_hosts"
     path.write_text("10.0.0.5 ssh-ed25519 AAAAKEY5\n10.0.0.6 ssh-ed25519 AAAAKEY6\n")
