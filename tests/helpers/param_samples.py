@@ -46,21 +46,15 @@ SPECIFICATION: dict[str, Any] = {
 }
 MISSING = [
     *("ansible", "master_node", "worker_node"),
-    *(f"ansible.{name}" for name in ("ip_address", "username")),
-    *(
-        f"ansible.{name}"
-        for name in ("kubespray_root_path", "transferring_inventory_path")
-    ),
-    *(
-        f"{group}.{name}"
-        for group in ("master_node", "worker_node")
-        for name in ("ssh_cp_name", "username")
-    ),
-    *(
-        f"external_lb_param.{name}"
-        for name in ("ssh_cp_name", "ssh_username", "script_path")
-    ),
+    *("ansible.ip_address", "ansible.username", "ansible.kubespray_root_path"),
+    "ansible.transferring_inventory_path",
+    *("master_node.ssh_cp_name", "master_node.username"),
+    *("worker_node.ssh_cp_name", "worker_node.username"),
+    *("external_lb_param.ssh_cp_name", "external_lb_param.ssh_username"),
+    "external_lb_param.script_path",
 ]
+DIRECTORY = "ansible.transferring_inventory_path"
+ABSOLUTE = "must be an absolute path (it starts with /)"
 HOST = "must be an IP address or a host name"
 NETWORK = "must be a network such as 10.233.64.0/18"
 SHARED = (
@@ -111,58 +105,38 @@ WRONG = [
     ("drain.parallel", 0, "must be from 1 to 100"),
     ("ansible.password", "two\nlines", "must not contain control characters"),
     ("ansible.password", "half \ud800", "must not contain control characters"),
-    (
-        "ansible.kubespray_root_path",
-        "kubespray",
-        "must be an absolute path (it starts with /)",
-    ),
+    ("ansible.kubespray_root_path", "kubespray", ABSOLUTE),
     ("ansible.kubespray_root_path", "/opt/../etc", "must not contain '..'"),
-    ("ansible.venv_path", "~/venv", "must be an absolute path (it starts with /)"),
-    (
-        "ansible.transferring_inventory_path",
-        "inventory/mycluster",
-        "must be an absolute path (it starts with /)",
-    ),
+    ("ansible.venv_path", "~/venv", ABSOLUTE),
+    (DIRECTORY, "inventory/mycluster", ABSOLUTE),
     *(
-        ("ansible.transferring_inventory_path", path, SHARED)
+        (DIRECTORY, path, SHARED)
         for path in (
-            "/home",
-            "/home/ansible",
-            "/home/ansible/",
-            "/root",
-            "/tmp",
-            "/var/lib",
-            "/clusters",
+            *("/home", "/home/ansible", "/home/ansible/", "/root", "/tmp"),
+            *("/var/lib", "/clusters"),
         )
     ),
     *(
-        ("ansible.transferring_inventory_path", path, SYSTEM)
+        (DIRECTORY, path, SYSTEM)
         for path in (
-            "/etc",
-            "/etc/ansible/x",
-            "/usr/local/clusters",
-            "//etc/x",
+            *("/etc", "/etc/ansible/x", "/usr/local/clusters", "//etc/x"),
             "/dev/shm/x",
         )
     ),
     *(
         (
-            "ansible.transferring_inventory_path",
+            DIRECTORY,
             f"/srv/clusters/o{character}e",
             "must not contain colon, percent or dollar sign, or quotes",
         )
         for character in ":%$\"'"
     ),
     (
-        "ansible.transferring_inventory_path",
+        DIRECTORY,
         "/opt/kubespray",
         "is deleted with the cluster, so ansible.kubespray_root_path must not be in it",
     ),
-    (
-        "ansible.venv_path",
-        "/home/ansible/clusters/simple/venv",
-        None,
-    ),
+    ("ansible.venv_path", "/home/ansible/clusters/simple/venv", None),
     ("master_node.pod_cidr", "10.0.0.1", NETWORK),
     ("master_node.pod_cidr", "10.0.0.0/33", NETWORK),
     ("master_node.cluster_cidr", 10, NETWORK),
@@ -178,11 +152,7 @@ WRONG = [
     ("proxy.http_proxy", "proxy:3128", PROXY),
     ("proxy.http_proxy", "ftp://proxy", PROXY),
     ("proxy.https_proxy", "http://[::1", PROXY),
-    (
-        "proxy.https_proxy",
-        "http://u:{{p}}@proxy",
-        ENCODE,
-    ),
+    ("proxy.https_proxy", "http://u:{{p}}@proxy", ENCODE),
     *(
         ("proxy.http_proxy", f"http://user:pa{character}ss@proxy:3128", ENCODE)
         for character in "/?# "

@@ -4,6 +4,7 @@
 import copy
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,18 +95,37 @@ def request(body: Any) -> dict[str, Any]:
     }
 
 
-def parsed(changes: dict[str, Any] | None = None) -> ClusterRequest:
-    """The simple parameters, with changes, as the model."""
-    made = reader.RequestReader().read(request(changed(changes or {})))
+def read(params: Any, *arguments: Any, **options: Any) -> ClusterRequest:
+    """The model of ``additionalParams``; the rest is for the reader."""
+    made = reader.RequestReader(*arguments, **options).read(params)
     assert made is not None
     return made
 
 
-def problems(body: Any) -> tuple[str, ...]:
-    """The problems of a request, from its error."""
+def updated(
+    stored: Any, change: Any, *arguments: Any, **options: Any
+) -> ClusterRequest:
+    """The model of a later request; the rest is for the reader."""
+    made = reader.RequestReader(*arguments, **options).update(stored, change)
+    assert made is not None
+    return made
+
+
+def parsed(changes: dict[str, Any] | None = None, **options: Any) -> ClusterRequest:
+    """The simple parameters, with changes, as the model."""
+    return read(request(changed(changes or {})), **options)
+
+
+def refused(call: Callable[..., Any], *args: Any, **named: Any) -> tuple[str, ...]:
+    """The problems of a request that a call refuses."""
     with pytest.raises(ParamError) as caught:
-        reader.RequestReader().read(request(body))
+        call(*args, **named)
     return caught.value.problems
+
+
+def problems(body: Any, **options: Any) -> tuple[str, ...]:
+    """The problems of a body of the parameters."""
+    return refused(read, request(body), **options)
 
 
 def camelised(value: Any) -> Any:

@@ -4,9 +4,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-import pytest
-
-from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.request import reader
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.secrets import Reference, Unresolved
@@ -71,14 +68,6 @@ def compared(made: ClusterRequest) -> ClusterRequest:
     """Without how the parameters came about."""
     own = {"references": (), "resolved": (), "changed_logins": frozenset()}
     return made.model_copy(update=own | {"warnings": ()})
-
-
-def problems(
-    read: Callable[..., Any], *arguments: Any, **named: Any
-) -> tuple[str, ...]:
-    with pytest.raises(ParamError) as caught:
-        read(*arguments, **named)
-    return caught.value.problems
 
 
 def never(reference: Reference) -> NoReturn:

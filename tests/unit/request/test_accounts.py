@@ -4,18 +4,8 @@
 import pytest
 from pydantic import SecretStr
 
-from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.request import reader
-from tests.helpers.samples import (
-    KEY,
-    REMOVED,
-    camelised,
-    changed,
-    parsed,
-    problems,
-    request,
-)
+from tests.helpers.samples import KEY, REMOVED, changed, parsed, problems
 
 PATH = "/etc/tacker/k8s-mgmt/keys/site-a/worker"
 PEM = KEY.replace("OPENSSH ", "ENCRYPTED ")
@@ -105,20 +95,6 @@ def test_a_path_stays_a_path_and_is_brought_into_its_normal_form():
     assert of(parsed({"worker_node.private_key": KEY}), "worker_node").private_key
 
 
-def test_what_tackers_get_view_shows_can_be_sent():
-    body = changed(
-        {
-            "ansible.private_key": KEY,
-            "ansible.private_key_passphrase": "open sesame",
-            "external_lb_param.ssh_private_key": PATH,
-        }
-    )
-    shown = {"k8sClusterInstallationParam": camelised(body)}
-    assert reader.RequestReader().read(shown) == reader.RequestReader().read(
-        request(body)
-    )
-
-
 def test_each_role_has_its_account():
     made = parsed({"worker_node.username": "centos"})
     assert made.account(Role.WORKER).username == "centos"
@@ -164,16 +140,3 @@ class TestSecrets:
         secrets = parsed({**self.GIVEN, "master_node.private_key": legacy}).secrets()
         assert not [one for one in secrets if "-----" in one or ":" in one or not one]
         assert PATH not in secrets
-
-    def test_neither_model_nor_accounts_show_them(self):
-        made = parsed(self.GIVEN)
-        shown = f"{made} {made!r} {made.accounts()!r}"
-        assert not [secret for secret in made.secrets() if secret in shown]
-
-    def test_a_refused_request_does_not_show_them(self):
-        body = changed({**self.GIVEN, "vim_name": KEY, "ansible.port": KEY})
-        with pytest.raises(ParamError) as caught:
-            reader.RequestReader().read(request(body))
-        assert len(caught.value.problems) == 2
-        assert "secret1" not in str(caught.value)
-        assert "sesame" not in str(caught.value)

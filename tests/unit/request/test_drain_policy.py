@@ -135,20 +135,8 @@ RELAX = (
 @pytest.mark.parametrize(
     ("pods", "budgets", "policy", "text"),
     [
-        pytest.param(
-            [web()],
-            [BUDGET],
-            {},
-            f"{RELAX}{FORCE}",
-            id="budget",
-        ),
-        pytest.param(
-            [web()],
-            [BUDGET],
-            {"on_failure": "force"},
-            RELAX,
-            id="forced",
-        ),
+        pytest.param([web()], [BUDGET], {}, f"{RELAX}{FORCE}", id="budget"),
+        pytest.param([web()], [BUDGET], {"on_failure": "force"}, RELAX, id="forced"),
         pytest.param(
             [web(terminating=True)],
             [BUDGET],
@@ -164,11 +152,7 @@ RELAX = (
             id="local-storage",
         ),
         pytest.param(
-            [web(local_storage=True)],
-            [],
-            {},
-            f"Mend the cause.{FORCE}",
-            id="unknown",
+            [web(local_storage=True)], [], {}, f"Mend the cause.{FORCE}", id="unknown"
         ),
     ],
 )

@@ -6,9 +6,9 @@ import subprocess
 import pytest
 
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.request import accounts, reader
+from tacker_k8s_mgmt.request import accounts
 from tests.helpers import ssh_keys
-from tests.helpers.samples import changed, parsed, problems, request
+from tests.helpers.samples import changed, parsed, problems, request, updated
 
 PAIRS = {kind: ssh_keys.make(kind).public for kind in ssh_keys.KINDS}
 SHAPE = (
@@ -112,6 +112,6 @@ class TestParameters:
     def test_a_later_operation_may_give_others(self, place):
         outer, inner = place.split(".")
         stored = request(changed({place: PAIRS["rsa"]}))
-        made = reader.RequestReader().update(stored, request({outer: {inner: GIVEN}}))
+        made = updated(stored, request({outer: {inner: GIVEN}}))
         account = next(a for a in made.accounts() if a.attribute == outer)
         assert account.host_keys == (GIVEN,)

@@ -11,7 +11,15 @@ from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.request import reader
 from tests.helpers.full_request import rich
 from tests.helpers.param_strategies import MANY, MARKER, bodies, outcome
-from tests.helpers.samples import KEY, camelised, changed, request
+from tests.helpers.samples import (
+    KEY,
+    camelised,
+    changed,
+    read,
+    refused,
+    request,
+    updated,
+)
 from tests.helpers.secret_values import (
     BY_URL,
     NOT_KEPT,
@@ -20,7 +28,6 @@ from tests.helpers.secret_values import (
     compared,
     dictionary,
     never,
-    problems,
     value_of,
     with_secret,
     without,
@@ -97,8 +104,8 @@ class TestKeptParameters:
         body = request(whole((2, 27)))
         before = copy.deepcopy(body)
         reader.without_secrets(body)
-        reader.RequestReader().read(body)
-        reader.RequestReader().update(reader.without_secrets(body), body)
+        read(body)
+        updated(reader.without_secrets(body), body)
         assert body == before
 
     def test_it_is_json(self):
@@ -112,7 +119,7 @@ class TestKeptParameters:
 
     def test_a_request_may_not_say_so_itself(self):
         body = changed({"ansible.password": NOT_KEPT})
-        (found,) = problems(reader.RequestReader().read, request(body))
+        (found,) = refused(read, request(body))
         assert found.startswith("ansible.password: was given as text")
 
 
@@ -120,8 +127,8 @@ class TestLaterRequests:
     @pytest.mark.parametrize("release", RELEASES)
     def test_one_that_repeats_everything_is_as_before(self, release):
         body = request(whole(release))
-        made = reader.RequestReader().update(reader.without_secrets(body), body)
-        assert compared(made) == compared(reader.RequestReader().read(body))
+        made = updated(reader.without_secrets(body), body)
+        assert compared(made) == compared(read(body))
         assert made.changed_logins == frozenset()
 
     @pytest.mark.parametrize("release", RELEASES)
@@ -130,17 +137,13 @@ class TestLaterRequests:
         kept = reader.without_secrets(body)
         (attribute,) = kept
         repeated = {attribute: secrets_alone(kept[attribute], body[attribute])}
-        assert compared(reader.RequestReader().update(kept, repeated)) == compared(
-            reader.RequestReader().read(body)
-        )
+        assert compared(updated(kept, repeated)) == compared(read(body))
 
     @pytest.mark.parametrize("release", RELEASES)
     def test_every_missing_secret_is_named_with_the_ways_out(self, release):
         body = request(whole(release))
-        found = problems(
-            reader.RequestReader().update,
-            reader.without_secrets(body),
-            request({"drain": {"timeout": 9}}),
+        found = refused(
+            updated, reader.without_secrets(body), request({"drain": {"timeout": 9}})
         )
         assert len(found) == len(set(found))
         expected = {".".join(at) for at in not_kept(without(whole(release)))}
@@ -152,7 +155,7 @@ class TestLaterRequests:
 
     def test_and_also_without_parameters_in_the_request(self):
         kept = reader.without_secrets(request(changed({})))
-        found = problems(reader.RequestReader().update, kept, None)
+        found = refused(updated, kept, None)
         assert len(found) == 4
 
     @pytest.mark.parametrize("name", VALUES)
@@ -160,10 +163,8 @@ class TestLaterRequests:
         body, secret = with_secret(name, BY_URL), value_of(name)
         kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
-        made = reader.RequestReader(dictionary({SECRET_URL: secret})).update(
-            kept, request(again)
-        )
-        expected = reader.RequestReader().read(request(with_secret(name, secret)))
+        made = updated(kept, request(again), dictionary({SECRET_URL: secret}))
+        expected = read(request(with_secret(name, secret)))
         assert compared(made) == compared(expected)
 
     def test_a_reference_takes_the_place_of_a_literal_secret(self):
@@ -172,14 +173,12 @@ class TestLaterRequests:
         again = secrets_alone(without(body), body)
         again["worker_node"]["password"] = BY_URL
         secrets = dictionary({SECRET_URL: "new-s3cret"})
-        made = reader.RequestReader(secrets).update(kept, request(again))
+        made = updated(kept, request(again), secrets)
         assert made.workers.password.get_secret_value() == "new-s3cret"
 
     def test_a_replaced_reference_is_not_asked_for(self):
         stored = request(changed({"worker_node.password": BY_URL}))
-        made = reader.RequestReader(never).update(
-            stored, request({"worker_node": {"password": "literal"}})
-        )
+        made = updated(stored, request({"worker_node": {"password": "literal"}}), never)
         assert made.workers.password.get_secret_value() == "literal"
         assert made.changed_logins == {"worker_node"}
 
@@ -188,32 +187,26 @@ class TestLaterRequests:
         kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
         again["worker_node"] = {"private_key": "/etc/tacker/k8s-mgmt/keys/w"}
-        made = reader.RequestReader().update(kept, request(again))
+        made = updated(kept, request(again))
         assert made.workers.password is None
 
     def test_a_list_is_repeated_whole(self):
         body = with_secret("cluster.registries.*.password", "s3cret")
         kept = reader.without_secrets(request(body))
         again = secrets_alone(without(changed({})), changed({}))
-        (found,) = problems(reader.RequestReader().update, kept, request(again))
+        (found,) = refused(updated, kept, request(again))
         assert "repeat all of cluster.registries in this request" in found
         again["cluster"] = {"registries": []}
-        assert (
-            reader.RequestReader().update(kept, request(again)).cluster.registries == ()
-        )
+        assert updated(kept, request(again)).cluster.registries == ()
 
     def test_one_secret_of_an_unchangeable_structure_may_be_repeated(self):
         body = with_secret("cluster.openstack.password", "s3cret")
         kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
         assert again["cluster"] == {"openstack": {"password": "s3cret"}}
-        assert (
-            reader.RequestReader()
-            .update(kept, request(again))
-            .cluster.openstack.password
-        )
+        assert updated(kept, request(again)).cluster.openstack.password
         again["cluster"]["openstack"]["region"] = "two"
-        (found,) = problems(reader.RequestReader().update, kept, request(again))
+        (found,) = refused(updated, kept, request(again))
         assert found.startswith("cluster.openstack: cannot be changed")
 
     def test_part_of_a_nested_structure_leaves_the_rest(self):
@@ -222,19 +215,16 @@ class TestLaterRequests:
         kept = reader.without_secrets(request(body))
         again = secrets_alone(without(body), body)
         assert again["cluster"]["offline"] == {"files_repo": "https://u:p@files"}
-        made = reader.RequestReader().update(kept, request(again))
-        assert (
-            made.cluster.offline
-            == reader.RequestReader().read(request(body)).cluster.offline
-        )
+        made = updated(kept, request(again))
+        assert made.cluster.offline == read(request(body)).cluster.offline
 
     def test_terminate_wants_the_servers_login_only(self):
         kept = reader.without_secrets(request(changed({})))
         needed = ("ansible", "bastion")
-        (found,) = problems(reader.RequestReader(needed=needed).update, kept, None)
+        (found,) = refused(updated, kept, None, needed=needed)
         assert found.startswith("ansible.password: was given as text")
         change = request({"ansible": {"password": "again"}})
-        made = reader.RequestReader(needed=needed).update(kept, change)
+        made = updated(kept, change, needed=needed)
         assert made.server_account.password.get_secret_value() == "again"
 
 
@@ -247,7 +237,7 @@ class TestCompleted:
         made = reader.RequestReader().with_former_secrets(
             reader.without_secrets(body), [{}, body]
         )
-        assert compared(made) == compared(reader.RequestReader().read(body))
+        assert compared(made) == compared(read(body))
 
     def test_the_latest_request_counts(self):
         body = request(changed({}))
@@ -256,10 +246,7 @@ class TestCompleted:
         kept = reader.without_secrets(body)
         made = reader.RequestReader().with_former_secrets(kept, [latest, later, body])
         assert made.workers.password.get_secret_value() == "latest"
-        assert (
-            made.control_plane.password
-            == reader.RequestReader().read(body).control_plane.password
-        )
+        assert made.control_plane.password == read(body).control_plane.password
 
     def test_nothing_but_secrets_is_taken_from_them(self):
         body = request(changed({"worker_node.password": BY_URL}))
@@ -269,11 +256,8 @@ class TestCompleted:
             reader.without_secrets(body), [old]
         )
         assert made.workers.password.get_secret_value() == "kept-s3cret"
-        assert (
-            made.workers.username
-            == reader.RequestReader(secrets).read(body).workers.username
-        )
-        assert made.drain == reader.RequestReader(secrets).read(body).drain
+        assert made.workers.username == read(body, secrets).workers.username
+        assert made.drain == read(body, secrets).drain
 
     def test_a_list_that_was_shorter_gives_what_it_has(self):
         registry = {"prefix": "r", "server": "r", "username": "u", "password": "p-s3"}
@@ -282,13 +266,13 @@ class TestCompleted:
         short = changed({})
         short["cluster"] = {"registries": [registry]}
         kept = reader.without_secrets(request(body))
-        (found,) = problems(
+        (found,) = refused(
             reader.RequestReader().with_former_secrets, kept, [request(short)]
         )
         assert "cluster.registries.1.password" in found
 
     def test_missing_values_are_named(self):
-        found = problems(
+        found = refused(
             reader.RequestReader().with_former_secrets,
             reader.without_secrets(request(changed({}))),
             [],
@@ -335,9 +319,7 @@ def test_whatever_a_request_holds_no_secret_is_kept(body):
 @MANY
 @given(bodies())
 def test_whatever_it_holds_repeating_it_gives_the_same(body):
-    made, _ = outcome(reader.RequestReader().read, request(body))
+    made, _ = outcome(read, request(body))
     if made:
-        again = reader.RequestReader().update(
-            reader.without_secrets(request(body)), request(body)
-        )
+        again = updated(reader.without_secrets(request(body)), request(body))
         assert compared(again) == compared(made)

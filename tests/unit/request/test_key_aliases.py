@@ -3,17 +3,22 @@
 
 import pytest
 
-from tacker_k8s_mgmt.request import reader
-from tests.helpers.samples import SIMPLE, camelised, changed, parsed, problems, request
+from tests.helpers.samples import (
+    SIMPLE,
+    camelised,
+    changed,
+    parsed,
+    problems,
+    read,
+    request,
+)
 
 
 class TestSpelling:
     def test_what_tackers_get_view_shows_can_be_sent(self):
         body = changed({"kubespray_vars": {"kube_network_plugin": "calico"}})
         shown = {"k8sClusterInstallationParam": camelised(body)}
-        assert reader.RequestReader().read(shown) == reader.RequestReader().read(
-            request(body)
-        )
+        assert read(shown) == read(request(body))
 
     def test_names_that_the_view_changed_for_good_are_refused(self):
         body = {**SIMPLE, "kubesprayVars": {"metallbConfig": {"addressPools": {}}}}
@@ -42,34 +47,18 @@ class TestSpelling:
     @pytest.mark.parametrize(
         ("unknown", "expected"),
         [
-            pytest.param(
+            (
                 "worker_node.pasword",
                 "worker_node.pasword: is not a known attribute; did you mean password?",
-                id="near-a-known-name",
             ),
-            pytest.param(
+            (
                 "master_nodes",
                 "master_nodes: is not a known attribute; did you mean master_node?",
-                id="at-the-top",
             ),
-            pytest.param(
-                "ansible.zzz",
-                "ansible.zzz: is not a known attribute",
-                id="far-from-all",
-            ),
-            pytest.param(
-                "ansible.a b\n",
-                "ansible.'a b\\n': is not a known attribute",
-                id="odd-characters",
-            ),
-            pytest.param(
-                "warnings", "warnings: is not a known attribute", id="not-of-the-border"
-            ),
-            pytest.param(
-                "control_plane",
-                "control_plane: is not a known attribute",
-                id="our-name",
-            ),
+            ("ansible.zzz", "ansible.zzz: is not a known attribute"),
+            ("ansible.a b\n", "ansible.'a b\\n': is not a known attribute"),
+            ("warnings", "warnings: is not a known attribute"),
+            ("control_plane", "control_plane: is not a known attribute"),
         ],
     )
     def test_unknown_attributes_are_refused_with_the_nearest_known(

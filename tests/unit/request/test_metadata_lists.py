@@ -5,25 +5,30 @@ import json
 
 import pytest
 
-from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.request import reader
-from tests.helpers.samples import SIMPLE, camelised, changed, request
+from tests.helpers.samples import (
+    SIMPLE,
+    camelised,
+    changed,
+    read,
+    refused,
+    request,
+    updated,
+)
 
 GIVEN = changed({"tenants": [{"name": "blue"}]})
 
 
 def names(metadata, given=GIVEN):
-    made = reader.RequestReader(metadata=metadata).read(request(given))
-    assert made is not None
+    made = read(request(given), metadata=metadata)
     assert made.metadata_problems == ()
     return [tenant.name for tenant in made.tenants]
 
 
-def problems(metadata, given=GIVEN):
-    made = reader.RequestReader(metadata=metadata).read(request(given))
-    assert made is not None
+def problems(metadata):
+    made = read(request(GIVEN), metadata=metadata)
     # Those of the request hold.
-    assert made.tenants == reader.RequestReader().read(request(given)).tenants
+    assert made.tenants == read(request(GIVEN)).tenants
     return made.metadata_problems
 
 
@@ -43,8 +48,8 @@ def test_later_requests_and_kept_parameters_have_it_too():
     metadata = {"k8s_tenants": '[{"name": "red"}]'}
     change = request({"drain": {"timeout": 60}})
     for made in (
-        reader.RequestReader(metadata=metadata).update(request(GIVEN), change),
-        reader.RequestReader(metadata=metadata).update(request(GIVEN), None),
+        updated(request(GIVEN), change, metadata=metadata),
+        updated(request(GIVEN), None, metadata=metadata),
         reader.RequestReader(metadata=metadata).with_former_secrets(request(GIVEN), []),
     ):
         assert [tenant.name for tenant in made.tenants] == ["red"]
@@ -66,11 +71,8 @@ def test_what_is_wrong_is_no_fault_of_the_parameters(value, expected):
 
 
 def test_wrong_parameters_are_refused_with_the_problems_of_both():
-    with pytest.raises(ParamError) as caught:
-        reader.RequestReader(metadata={"k8s_tenants": "["}).read(
-            request(changed({"vim_name": 7}))
-        )
-    assert caught.value.problems == (
+    body = request(changed({"vim_name": 7}))
+    assert refused(read, body, metadata={"k8s_tenants": "["}) == (
         "k8s_tenants: is text, but not JSON",
         "vim_name: must be text",
     )

@@ -78,10 +78,7 @@ def names(one):
 def test_names_and_labels_of_the_longest_tenant():
     made = parsed({"tenants": [{"name": TENANT}]})
     (tenant,) = made.tenants
-    objects = [
-        *of(tenant, guarded=True),
-        *unwanted(tenant),
-    ]
+    objects = [*of(tenant, guarded=True), *unwanted(tenant)]
     objects += [accounts(), token(TENANT)]
     found = list(itertools.chain.from_iterable(map(names, objects)))
     assert [name for name, most in found if len(name) > most] == []

@@ -24,7 +24,7 @@ from tests.helpers.param_strategies import (
     values,
     with_option,
 )
-from tests.helpers.samples import REMOVED, changed, request
+from tests.helpers.samples import REMOVED, changed, read, request, updated
 
 
 @given(values)
@@ -37,7 +37,7 @@ def test_any_value_at_all_is_read_or_refused(value):
 @MANY
 @given(bodies())
 def test_no_secret_is_in_a_problem_a_warning_or_the_models_text(body):
-    made, problems = outcome(reader.RequestReader().read, request(body))
+    made, problems = outcome(read, request(body))
     assert made or problems
     assert MARKER not in f"{made!r} {made} {problems}"
 
@@ -45,18 +45,14 @@ def test_no_secret_is_in_a_problem_a_warning_or_the_models_text(body):
 @MANY
 @given(bodies(), bodies())
 def test_nor_when_a_later_request_changes_them(stored, change):
-    made, problems = outcome(
-        reader.RequestReader().update, request(stored), request(change)
-    )
+    made, problems = outcome(updated, request(stored), request(change))
     assert made or problems
     assert MARKER not in f"{made!r} {made} {problems}"
 
 
 @given(passwords, st.sampled_from(PASSWORDS))
 def test_every_password_is_among_the_secrets(password, name):
-    made, problems = outcome(
-        reader.RequestReader().read, request(changed({name: password}))
-    )
+    made, problems = outcome(read, request(changed({name: password})))
     if made:
         assert password in made.secrets()
     else:
@@ -65,9 +61,7 @@ def test_every_password_is_among_the_secrets(password, name):
 
 @given(passwords, st.sampled_from(sorted(OPTION_SECRETS)))
 def test_every_secret_of_an_option_is_among_them_too(secret, name):
-    made, problems = outcome(
-        reader.RequestReader().read, request(changed(with_option(name, secret)))
-    )
+    made, problems = outcome(read, request(changed(with_option(name, secret))))
     if made:
         assert secret in made.secrets()
         assert MARKER not in repr(made)
@@ -78,9 +72,7 @@ def test_every_secret_of_an_option_is_among_them_too(secret, name):
 @given(passwords, st.sampled_from(sorted(LISTED_SECRETS)))
 def test_and_every_secret_of_a_registry(secret, name):
     item = {**LISTED_SECRETS[name], "password": secret}
-    made, problems = outcome(
-        reader.RequestReader().read, request(changed({name: [item]}))
-    )
+    made, problems = outcome(read, request(changed({name: [item]})))
     if made:
         assert secret in made.secrets()
         assert MARKER not in repr(made)
@@ -93,7 +85,7 @@ def test_every_line_of_a_key_is_among_the_secrets(name, content):
     lines = [content.hex()[place : place + 64] for place in range(0, 400, 64)]
     body = "\n".join(line for line in lines if line)
     text = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n"
-    made, _ = outcome(reader.RequestReader().read, request(changed({name: text})))
+    made, _ = outcome(read, request(changed({name: text})))
     shown = Redactor(made.secrets())(f"before {text} after")
     assert not [line for line in body.splitlines() if len(line) > 3 and line in shown]
 
@@ -114,7 +106,7 @@ CAUSES = {
 @given(st.lists(st.sampled_from(sorted(CAUSES)), min_size=1, unique=True))
 def test_every_problem_is_reported_whatever_else_is_wrong(chosen):
     body = changed({name: CAUSES[name][0] for name in chosen})
-    _, (*found, _, _, _) = outcome(reader.RequestReader().read, request(body))
+    _, (*found, _, _, _) = outcome(read, request(body))
     expected = [CAUSES[name][1] for name in chosen]
     assert len(found) == len(expected)
     for text in expected:
@@ -131,9 +123,7 @@ def test_every_problem_is_reported_whatever_else_is_wrong(chosen):
     ],
 )
 def test_a_password_in_the_wrong_place_is_refused_and_not_shown(name, value):
-    made, problems = outcome(
-        reader.RequestReader().read, request(changed({name: value}))
-    )
+    made, problems = outcome(read, request(changed({name: value})))
     assert made is None
     # Of a list, it is the item that is wrong.
     starts = (f"{name}: ", f"{name}.0: ")

@@ -3,9 +3,8 @@
 
 import pytest
 
-from tacker_k8s_mgmt.request import reader
 from tests.helpers.param_samples import SHARED, WRONG
-from tests.helpers.samples import REMOVED, changed, parsed, problems, request
+from tests.helpers.samples import REMOVED, changed, parsed, problems, read, request
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,7 @@ class TestAddressFamily:
         changes = {**(self.IPV6 if family == "ipv6" else {})}
         body = changed({**changes, "kubespray_vars": {name: "x"}})
         if expected is None:
-            assert reader.RequestReader().read(request(body))
+            assert read(request(body))
         else:
             assert problems(body) == (
                 f"kubespray_vars.{name}: cannot be set here; {expected}",
@@ -123,26 +122,23 @@ class TestNetworks:
     @pytest.mark.parametrize(
         ("changes", "expected"),
         [
-            pytest.param(
+            (
                 {"master_node.pod_cidr": "10.233.0.0/16"},
                 "master_node.pod_cidr: 10.233.0.0/16 overlaps master_node.cluster_cidr "
                 "(10.233.0.0/18)",
-                id="pods-services",
             ),
-            pytest.param(
+            (
                 {"proxy.k8s_node_cidr": "10.233.64.0/24"},
                 "master_node.pod_cidr: 10.233.64.0/18 overlaps proxy.k8s_node_cidr "
                 "(10.233.64.0/24)",
-                id="pods-nodes",
             ),
-            pytest.param(
+            (
                 {
                     "master_node.pod_cidr": "10.233.0.0/17",
                     "master_node.cluster_cidr": REMOVED,
                 },
                 "master_node.pod_cidr: 10.233.0.0/17 overlaps master_node.cluster_cidr "
                 "(kubespray's default 10.233.0.0/18)",
-                id="with-a-default",
             ),
         ],
     )

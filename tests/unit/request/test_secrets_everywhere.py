@@ -24,7 +24,7 @@ from tests.helpers import operations
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.full_request import BALANCER, NODES
-from tests.helpers.samples import KEY, changed, request
+from tests.helpers.samples import KEY, changed, read, request
 from tests.helpers.secret_values import VALUES, with_secret
 
 MARK = "S3ntinel"
@@ -90,10 +90,7 @@ BODIES = {
             "applications": [
                 {
                     "name": "a",
-                    "chart": {
-                        "url": f"https://h/x?token={MARK}",
-                        "sha256": "0" * 64,
-                    },
+                    "chart": {"url": f"https://h/x?token={MARK}", "sha256": "0" * 64},
                 }
             ],
         }
@@ -145,16 +142,10 @@ def shown(text: str) -> bool:
     return MARK in text or str(NUMBER) in text or any(stem in text for stem in stems)
 
 
-def read(body: dict[str, Any]) -> ClusterRequest:
-    made = reader.RequestReader().read(request(body))
-    assert made is not None
-    return made
-
-
 # The model shows user names and the URLs of applications, which only messages lack.
 @pytest.mark.parametrize("name", [n for n in BODIES if n not in SHOWN])
 def test_it_is_in_no_text_of_the_model_and_nothing_that_is_kept(name):
-    made = read(BODIES[name])
+    made = read(request(BODIES[name]))
     texts = [repr(made), str(made), repr(made.accounts()), *made.warnings]
     texts.append(repr(reader.without_secrets(request(BODIES[name]))))
     assert not list(filter(shown, texts))
@@ -162,7 +153,7 @@ def test_it_is_in_no_text_of_the_model_and_nothing_that_is_kept(name):
 
 @every_body
 def test_no_message_that_quotes_what_is_handed_on_has_it(body):
-    made = read(body)
+    made = read(request(body))
     redact = Redactor(made.secrets())
     texts = handed_on(made)
     assert not [redact(text) for text in texts if shown(redact(text))]
@@ -170,7 +161,7 @@ def test_no_message_that_quotes_what_is_handed_on_has_it(body):
 
 @pytest.mark.parametrize("name", [n for n in BODIES if n not in SHOWN])
 def test_a_rehearsal_masks_it(name):
-    made = masked(read(BODIES[name]))
+    made = masked(read(request(BODIES[name])))
     hosts = inventory.render(NODES, made)
     texts = [hosts, json.dumps(variables.build(made, NODES, BALANCER))]
     assert not [text for text in texts if shown(text)]
@@ -181,7 +172,7 @@ def test_a_failed_operation_has_it_in_no_error_log_or_journal(
     body, caplog, monkeypatch
 ):
     caplog.set_level(logging.DEBUG)
-    made = read(body)
+    made = read(request(body))
     site, quoted = FakeSite(), tuple(handed_on(made))
     records: list[Any] = []
 
@@ -246,7 +237,7 @@ MISPLACED = [
 def test_no_refusal_repeats_it_wherever_it_was_misplaced(place):
     for value in MISPLACED:
         try:
-            made = reader.RequestReader().read(request(planted(place, value)))
+            made = read(request(planted(place, value)))
         except ParamError as error:
             said = [*error.problems, str(error)]
         else:

@@ -3,16 +3,13 @@
 
 import pytest
 
-from tacker_k8s_mgmt.errors import ParamError
-from tests.helpers.samples import parsed
+from tests.helpers.samples import parsed, refused
 
 WEBHOOK = {"webhook": {"url": "https://192.0.2.7:8443/webhook"}}
 
 
 def problems(*tenants, **changes):
-    with pytest.raises(ParamError) as caught:
-        parsed({"tenants": list(tenants), **changes})
-    return caught.value.problems
+    return refused(parsed, {"tenants": list(tenants), **changes})
 
 
 def warnings(*tenants, **changes):
