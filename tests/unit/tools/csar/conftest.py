@@ -1,16 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures: the built `simple` package, and copies of it with something broken."""
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tacker_k8s_mgmt.tools.csar import archive
 from tacker_k8s_mgmt.tools.csar.build import build
 from tacker_k8s_mgmt.tools.csar.package_check import check
+from tacker_k8s_mgmt.tools.csar.parts import samples
+from tacker_k8s_mgmt.tools.csar.tacker_api import V1, Api
 
 ENTRY = "Definitions/kubernetes_top.vnfd.yaml"
+TYPES = "Definitions/kubernetes_types.yaml"
+DF = "Definitions/kubernetes_df_simple.yaml"
+HOT = "BaseHOT/simple/base_hot_top.yaml"
+NESTED = "BaseHOT/simple/nested/base_hot_nested_worker.yaml"
+
+
+def sample(name: str, api: Api = V1) -> Any:
+    """The body of a sample request."""
+    return json.loads((samples(api) / "requests" / f"{name}.json").read_text())
+
+
+def replaced(files: Mapping[str, bytes], *changes: tuple[str, str, str]) -> Any:
+    """The files, with texts in the place of others: file, old, new."""
+    made = dict(files)
+    for name, old, new in changes:
+        assert old in made[name].decode(), f"the sample has changed: no {old}"
+        made[name] = made[name].decode().replace(old, new, 1).encode()
+    return made
+
+
+def packed(
+    files: Mapping[str, bytes], directory: Path, tosca_meta: bytes | None = None
+) -> Path:
+    """A package of these files; unless TOSCA.meta is given, it has their hashes."""
+    path = directory / "changed.zip"
+    listed = {name: text for name, text in files.items() if name != archive.PATH}
+    meta = tosca_meta or archive.render(listed, ENTRY)
+    archive.write(path, {**listed, archive.PATH: meta})
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -43,9 +76,6 @@ def problems_of(
     ) -> tuple[str, ...]:
         files = {**parts, **changes}
         kept = {name: text for name, text in files.items() if text is not None}
-        kept[archive.PATH] = tosca_meta or archive.render(kept, ENTRY)
-        path = tmp_path / "changed.zip"
-        archive.write(path, kept)
-        return check(path).problems
+        return check(packed(kept, tmp_path, tosca_meta)).problems
 
     return problems

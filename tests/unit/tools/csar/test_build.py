@@ -16,8 +16,7 @@ from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.tools.csar import archive
 from tacker_k8s_mgmt.tools.csar import parts as sources
 from tacker_k8s_mgmt.tools.csar.build import Site, build
-
-DF = "Definitions/kubernetes_df_simple.yaml"
+from tests.unit.tools.csar.conftest import DF
 
 
 @pytest.fixture

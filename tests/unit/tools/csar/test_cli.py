@@ -13,6 +13,7 @@ import yaml
 from tacker_k8s_mgmt.request import structure
 from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.csar import archive, parts, vnfd
+from tests.unit.tools.csar.conftest import sample
 
 
 def test_a_built_package_passes_its_check(tmp_path, capsys):
@@ -151,15 +152,6 @@ def test_an_existing_file_is_replaced_only_by_force(tmp_path, capsys):
     assert package.read_bytes().startswith(b"PK")
 
 
-def test_problems_are_listed_with_exit_code_1(tmp_path, capsys):
-    package = tmp_path / "text.zip"
-    package.write_text("not a zip")
-    assert main(["csar", "check", str(package)]) == 1
-    first, second = capsys.readouterr().out.splitlines()
-    assert first == f"{package}: 1 problem(s)"
-    assert "cannot be read as a zip" in second
-
-
 USAGE = {
     "an unknown flavour": (["build", "huge"], "no flavour huge"),
     "a missing directory": (["build", "simple", "-o", "no/x.zip"], "no directory no"),
@@ -189,9 +181,7 @@ def test_an_id_that_is_none_is_refused():
 @pytest.fixture
 def request_file(tmp_path):
     """Return a function that writes a request; its path."""
-    body = json.loads(
-        (parts.samples() / "requests" / "instantiate-simple.json").read_text()
-    )
+    body = sample("instantiate-simple")
 
     def write(name="request.json", **changes):
         path = tmp_path / name
@@ -221,7 +211,7 @@ def test_what_is_only_unusual_is_a_warning_and_no_failure(
 ):
     path = request_file(
         additionalParams={
-            **json.loads(Path(request_file()).read_text())["additionalParams"],
+            **sample("instantiate-simple")["additionalParams"],
             "internal_cdir": "10.1.0.0/24",
         }
     )
@@ -239,9 +229,7 @@ def test_a_request_that_cannot_be_read_is_exit_code_2(package, tmp_path, capsys)
 
 def test_no_secret_of_a_request_is_shown(package, tmp_path, capsys):
     secret = "MaRk3d"
-    body = json.loads(
-        (parts.samples() / "requests" / "instantiate-simple.json").read_text()
-    )
+    body = sample("instantiate-simple")
     given = body["additionalParams"]["k8s_cluster_installation_param"]
     given["ansible"] |= {"password": secret, "private_key": secret}
     given["ansible"]["port"] = "22"

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flavour `ha`: as many control planes as etcd wants, and each one Tacker's."""
 
-import json
-
 import pytest
 import yaml
 
 from tacker_k8s_mgmt.tools.csar import archive
 from tacker_k8s_mgmt.tools.csar.build import build
 from tacker_k8s_mgmt.tools.csar.package_check import check
-from tacker_k8s_mgmt.tools.csar.parts import samples
+from tests.unit.tools.csar.conftest import packed, replaced, sample
 
-ENTRY = "Definitions/kubernetes_top.vnfd.yaml"
 DF = "Definitions/kubernetes_df_ha.yaml"
 HOT = "BaseHOT/ha/base_hot_top.yaml"
 NESTED = "BaseHOT/ha/nested/base_hot_nested_master.yaml"
@@ -36,21 +33,14 @@ def problems_of(parts, tmp_path):
     """Return a function: the problems of a package with some texts replaced."""
 
     def problems(*changes, requests=None):
-        files = dict(parts)
-        for name, old, new in changes:
-            assert old in files[name].decode(), old
-            files[name] = files[name].decode().replace(old, new).encode()
-        files[archive.PATH] = archive.render(files, ENTRY)
-        path = tmp_path / "changed.zip"
-        archive.write(path, files)
+        path = packed(replaced(parts, *changes), tmp_path)
         return check(path, requests or {}).problems
 
     return problems
 
 
 def request(level="instantiation_level_1"):
-    path = samples() / "requests" / "instantiate-ha.json"
-    return {**json.loads(path.read_text()), "instantiationLevelId": level}
+    return {**sample("instantiate-ha"), "instantiationLevelId": level}
 
 
 @pytest.mark.parametrize("level", ["instantiation_level_1", "instantiation_level_2"])
@@ -59,16 +49,6 @@ def test_the_package_and_its_sample_request_have_no_problems(package, level):
     assert report.problems == ()
     assert report.warnings == ()
     assert report.flavours == ("ha",)
-
-
-def test_pods_without_encapsulation_need_address_pairs(package):
-    body = request()
-    given = body["additionalParams"]
-    network = {"network": {"encapsulation": "none"}}
-    given["k8s_cluster_installation_param"]["cluster"] = network
-    assert len(check(package, {"request": body}).problems) == 2
-    given["address_pairs"] = [{"ip_address": "10.233.64.0/18"}]
-    assert check(package, {"request": body}).problems == ()
 
 
 def test_control_planes_are_a_group_that_nothing_scales(parts):
@@ -104,7 +84,8 @@ def test_both_roles_keep_apart(parts, template, vdu, group, policy):
 
 def test_an_even_number_of_control_planes_is_refused_by_the_check(problems_of):
     found = problems_of(
-        (DF, "number_of_instances: 5", "number_of_instances: 4"),
+        # Of the VDU, and of the level.
+        *[(DF, "number_of_instances: 5", "number_of_instances: 4")] * 2,
         (
             DF,
             "number_of_instances: 2\n        targets: [ masterNode ]",

@@ -32,8 +32,7 @@ def packed(path, *members):
 
 
 @pytest.mark.parametrize(
-    "mode",
-    [stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK],
+    "mode", [stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK]
 )
 def test_links_and_devices_are_refused(tmp_path, mode):
     info = member("Scripts/lb.sh", mode | 0o777)
@@ -88,10 +87,7 @@ def test_names_of_no_file_are_a_finding(tmp_path, names):
 def test_whatever_is_wrong_with_a_zip_is_a_finding(tmp_path):
     members = (
         (member("a/é.yaml", 0, zipfile.ZIP_DEFLATED), b"a: b" * 9),
-        (
-            member("b", 0),
-            b"",
-        ),
+        (member("b", 0), b""),
     )
     path = packed(tmp_path / "a.zip", *members)
     content = path.read_bytes()

@@ -102,10 +102,7 @@ REFUSED = {
     "numbers and choices": (
         V2,
         {"type": "OUT", "aspectId": "a", "numberOfSteps": 0},
-        [
-            "numberOfSteps: must be at least 1",
-            "type: must be SCALE_OUT or SCALE_IN",
-        ],
+        ["numberOfSteps: must be at least 1", "type: must be SCALE_OUT or SCALE_IN"],
     ),
     "a UUID": (
         V1,

@@ -3,8 +3,6 @@
 
 import copy
 import dataclasses
-import json
-import re
 
 import pytest
 import yaml
@@ -13,23 +11,15 @@ from tacker_k8s_mgmt.request.reader import ATTRIBUTE
 from tacker_k8s_mgmt.tools.csar import archive, request_check, stack_preview, vnfd
 from tacker_k8s_mgmt.tools.csar import body as request
 from tacker_k8s_mgmt.tools.csar.package_check import check
-from tacker_k8s_mgmt.tools.csar.parts import samples
 from tacker_k8s_mgmt.tools.csar.tacker_api import V2
 from tacker_k8s_mgmt.topology import base_hot
 from tests.helpers.hostile import places
-from tests.unit.tools.csar.conftest import ENTRY
+from tests.unit.tools.csar.conftest import DF, HOT, NESTED, packed, sample
 
-DF = "Definitions/kubernetes_df_simple.yaml"
-HOT = "BaseHOT/simple/base_hot_top.yaml"
-NESTED = "BaseHOT/simple/nested/base_hot_nested_worker.yaml"
 DESCRIPTOR = "fd374e20-60bb-4e56-bdb9-052e28185439"
 
 
-def sample(name):
-    return json.loads((samples() / "requests" / name).read_text())
-
-
-SIMPLE = sample("instantiate-simple.json")
+SIMPLE = sample("instantiate-simple")
 
 
 def contents_of(parts):
@@ -48,13 +38,6 @@ def contents(parts):
 
 def body(**changes):
     return {**copy.deepcopy(SIMPLE), **changes}
-
-
-def check_of(files, where):
-    """The report of a package with these files."""
-    path = where / "changed.zip"
-    archive.write(path, {**files, archive.PATH: archive.render(files, ENTRY)})
-    return check(path)
 
 
 def with_params(path, value):
@@ -89,7 +72,7 @@ def problems(document, contents, stored=None):
 
 @pytest.mark.parametrize("name", ["create", "instantiate-simple", "terminate"])
 def test_the_sample_requests_fit_the_sample_package(contents, name):
-    found = request_check.findings(request.read(sample(f"{name}.json")), contents)
+    found = request_check.findings(request.read(sample(name)), contents)
     assert (found.problems, found.warnings) == ([], [])
 
 
@@ -105,7 +88,7 @@ def test_a_script_that_does_not_know_the_verbs_is_reported(parts):
 
 
 def test_and_without_a_request_it_is_a_warning(parts, tmp_path):
-    report = check_of({**parts, **OTHER_SCRIPT}, tmp_path)
+    report = check(packed({**parts, **OTHER_SCRIPT}, tmp_path))
     assert report.problems == ()
     warning, _ = report.warnings
     assert warning.startswith(
@@ -127,7 +110,7 @@ def test_the_profile_of_a_request_is_that_of_the_package(parts):
     assert problems(asked, fine) == []
     (problem,) = problems(asked, contents_of(parts))
     assert problem.startswith(f"profile: there is no {EDGE} of the VNF package")
-    later = {**sample("scale-out.json"), "additionalParams": {ATTRIBUTE: {}}}
+    later = {**sample("scale-out"), "additionalParams": {ATTRIBUTE: {}}}
     assert problems(later, fine, asked) == []
 
 
@@ -137,7 +120,7 @@ def test_profiles_of_a_package_are_checked_without_a_request_too(parts, tmp_path
         "Files/profiles/starlingx.yaml": b"parameters: {}\n",
         "Files/profiles/Core.yml": b"parameters: {}\n",
     }
-    core, edge, starlingx = check_of({**parts, **own}, tmp_path).problems
+    core, edge, starlingx = check(packed({**parts, **own}, tmp_path)).problems
     assert core.startswith("Files/profiles/Core.yml: is no profile")
     assert edge == f"{EDGE}: parameters.cluster.helm: must be true or false"
     assert starlingx.startswith(
@@ -147,14 +130,14 @@ def test_profiles_of_a_package_are_checked_without_a_request_too(parts, tmp_path
 
 def test_what_a_termination_brings_is_checked(contents):
     wrong = {"ansible": {"pasword": "x"}}
-    terminate = {**sample("terminate.json"), "additionalParams": {ATTRIBUTE: wrong}}
+    terminate = {**sample("terminate"), "additionalParams": {ATTRIBUTE: wrong}}
     (problem,) = problems(terminate, contents, SIMPLE)
     assert problem.startswith("ansible.pasword: is not a known attribute")
 
 
 @pytest.mark.parametrize("name", ["scale-out", "scale-in", "heal-worker", "heal-vnf"])
 def test_the_later_samples_fit_the_sample_package(contents, name):
-    read = request.read(sample(f"{name}.json"))
+    read = request.read(sample(name))
     assert read.operation == name.split("-")[0]
     found = request_check.findings(read, contents, request.read(SIMPLE))
     assert (found.problems, found.warnings) == ([], [])
@@ -269,9 +252,7 @@ WRONG = {
     ),
     "control planes in a scaling aspect": (
         with_params("master_node.aspect_id", "worker_instance"),
-        [
-            "master_node.ssh_cp_name: there is no masterNode_CP1 in the group",
-        ],
+        ["master_node.ssh_cp_name: there is no masterNode_CP1 in the group"],
     ),
     "pods at the addresses of the nodes": (
         with_params("master_node.pod_cidr", "10.10.0.0/16"),
@@ -372,10 +353,7 @@ def test_ports_at_which_neutron_drops_pod_packets_are_reported(contents, pairs):
 
 @pytest.mark.parametrize(
     ("place", "name"),
-    [
-        (("cluster", "network"), "plugin"),
-        (("kubespray_vars",), "kube_network_plugin"),
-    ],
+    [(("cluster", "network"), "plugin"), (("kubespray_vars",), "kube_network_plugin")],
 )
 def test_a_plugin_that_routes_without_encapsulation_needs_address_pairs_too(
     contents, place, name
@@ -490,36 +468,6 @@ def test_a_template_within_itself_is_expanded_once(parts):
     text = parts[NESTED].decode().replace("resources:\n", itself, 1)
     assert text != parts[NESTED].decode()
     assert problems(SIMPLE, contents_of({**parts, NESTED: text.encode()})) == []
-
-
-def test_a_level_with_an_even_number_of_control_planes_is_reported(parts):
-    vnfd_tree = yaml.safe_load(parts[DF])
-    for policy in vnfd_tree["topology_template"]["policies"]:
-        if "masterNode_instantiation_levels" in policy:
-            levels = policy["masterNode_instantiation_levels"]["properties"]["levels"]
-            levels["instantiation_level_2"]["number_of_instances"] = 2
-    top = yaml.safe_load(parts[HOT])
-    member = {"type": "nested_master.yaml"}
-    names = ("masterNode", "masterNode_CP1", "masterNode_CP2")
-    nested = {
-        "heat_template_version": "2018-08-31",
-        "resources": {name: top["resources"].pop(name) for name in names},
-    }
-    top["resources"]["masters"] = {
-        "type": "OS::Heat::ResourceGroup",
-        "properties": {"count": {"get_param": "masters"}, "resource_def": member},
-    }
-    package = contents_of(
-        {
-            **parts,
-            DF: yaml.safe_dump(vnfd_tree).encode(),
-            HOT: yaml.safe_dump(top).encode(),
-            "BaseHOT/simple/nested/nested_master.yaml": yaml.safe_dump(nested).encode(),
-        }
-    )
-    assert problems(body(), package) == []
-    (problem,) = problems(body(instantiationLevelId="instantiation_level_2"), package)
-    assert "there are 2 VMs; etcd wants an odd number of them" in problem
 
 
 # --- what is only odd
@@ -818,34 +766,6 @@ def test_without_a_parameter_the_servers_themselves_need_a_key(parts):
     (base,) = contents_of({**parts, HOT: text}).bases.values()
     (warning,) = stack_preview.of_package(base)
     assert warning.endswith("give the servers a key_name")
-
-
-# --- the specification's names
-
-
-def test_the_parameters_of_the_specifications_hot_are_accepted(parts, tmp_path):
-    """``flavor``, ``image``, ``public_network`` and ``net1``."""
-    text = parts[HOT].decode()
-    for name in ("flavor", "image"):
-        text = re.sub(
-            rf"get_param: \[ nfv, VDU, \w+, {name} \]", f"get_param: {name}", text
-        )
-    text = re.sub(
-        r"get_param: \[ nfv, CP, \w+, network \]", "get_param: public_network", text
-    )
-    own = re.compile(r"  internalVL:\n    type: OS::Neutron::Net\n\n")
-    text = own.sub("", text).replace("get_resource: internalVL }", "get_param: net1 }")
-    public = "  public_network:\n    type: string\n    default: ''\n"
-    assert public in text
-    bare = "".join(
-        f"  {name}:\n    type: string\n"
-        for name in ("flavor", "image", "public_network", "net1")
-    )
-    changed = {**parts, HOT: text.replace(public, bare).encode()}
-    base = contents_of(changed).bases["simple"]
-    assert set(base.required) == {"net1"}
-    report = check_of(changed, tmp_path)
-    assert report.problems == ()
 
 
 # --- security groups of nodes

@@ -4,7 +4,6 @@
 The order of the first part is that of the specification: VNFD, Base HOT, package.
 """
 
-import ast
 import hashlib
 import ipaddress
 import json
@@ -17,8 +16,7 @@ import pytest
 import yaml
 
 import lab
-from tacker_k8s_mgmt.request import reader
-from tacker_k8s_mgmt.tools.csar import archive, tacker_api, vnfd
+from tacker_k8s_mgmt.tools.csar import archive, tacker_api
 from tacker_k8s_mgmt.tools.csar import body as request
 from tacker_k8s_mgmt.tools.csar import parts as sources
 from tacker_k8s_mgmt.tools.csar.build import Site, build
@@ -26,23 +24,12 @@ from tacker_k8s_mgmt.tools.csar.consistency import SecurityGroups
 from tacker_k8s_mgmt.tools.csar.package_check import check
 from tacker_k8s_mgmt.topology import base_hot
 from tests.helpers.specification import instantiate
-
-DF = "Definitions/kubernetes_df_simple.yaml"
-HOT = "BaseHOT/simple/base_hot_top.yaml"
-NESTED = "BaseHOT/simple/nested/base_hot_nested_worker.yaml"
-TOP = "Definitions/kubernetes_top.vnfd.yaml"
-TYPES = "Definitions/kubernetes_types.yaml"
-VDUS = {"masterNode", "workerNode", "externalLB"}
+from tests.unit.tools.csar.conftest import DF, HOT, NESTED, TYPES, packed, sample
 
 
 @pytest.fixture(scope="module")
 def topology(parts):
     return yaml.safe_load(parts[DF])["topology_template"]
-
-
-@pytest.fixture(scope="module")
-def nodes(topology):
-    return topology["node_templates"]
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +40,6 @@ def top(parts):
 @pytest.fixture(scope="module")
 def nested(parts):
     return yaml.safe_load(parts[NESTED])["resources"]
-
-
-def requirements(node):
-    return {
-        name: target
-        for requirement in node["requirements"]
-        for name, target in requirement.items()
-    }
 
 
 def policies(topology, kind):
@@ -75,46 +54,9 @@ def policies(topology, kind):
 # --- VNFD
 
 
-def test_the_load_balancer_is_in_the_vnfd(topology, nodes):
-    mapped = topology["substitution_mappings"]["requirements"]
-    assert mapped["virtual_link_external"] == ["externalLB_CP1", "virtual_link"]
-    assert nodes["externalLB"]["type"] == vnfd.VDU
-    for cp, wanted in {
-        "externalLB_CP1": {"virtual_binding": "externalLB"},
-        "externalLB_CP2": {
-            "virtual_binding": "externalLB",
-            "virtual_link": "internalVL",
-        },
-    }.items():
-        assert nodes[cp]["type"] == vnfd.CP
-        assert requirements(nodes[cp]) == wanted
-
-
-def test_every_hook_of_the_v1_api_is_the_drivers(nodes):
-    named = nodes["VNF"]["interfaces"]["Vnflcm"]
-    operations = (
-        *("instantiate", "terminate", "scale", "heal"),
-        *("change_external_connectivity", "modify_information"),
-    )
-    wanted = {f"{name}_{when}" for name in operations for when in ("start", "end")}
-    assert set(named) == wanted
-    assert {one["implementation"] for one in named.values()} == {sources.DRIVER}
-    (artifact,) = nodes["VNF"]["artifacts"].values()
-    assert artifact["type"] == "tosca.artifacts.Implementation.Python"
-
-
-def test_only_workers_scale(topology, top):
+def test_only_workers_scale(topology):
     (aspects,) = policies(topology, "ScalingAspects").values()
     assert set(aspects["aspects"]) == {"worker_instance"}
-    for one in topology["policies"]:
-        for policy in one.values():
-            if "Aspect" in policy["type"] and "targets" in policy:
-                assert policy["targets"] == ["workerNode"]
-    assert top["worker_instance"]["type"] == "OS::Heat::AutoScalingGroup"
-    for way, step in (("out", 1), ("in", -1)):
-        policy = top[f"worker_instance_scale_{way}"]
-        assert policy["type"] == "OS::Heat::ScalingPolicy"
-        assert policy["properties"]["scaling_adjustment"] == step
 
 
 def test_every_level_has_an_odd_number_of_control_planes(topology):
@@ -126,9 +68,11 @@ def test_every_level_has_an_odd_number_of_control_planes(topology):
     assert all(plane["number_of_instances"] % 2 == 1 for plane in planes.values())
 
 
-def test_node_vms_are_large_enough_for_kubernetes(nodes):
+def test_node_vms_are_large_enough_for_kubernetes(topology):
     for vdu in ("masterNode", "workerNode"):
-        compute = nodes[vdu]["capabilities"]["virtual_compute"]["properties"]
+        compute = topology["node_templates"][vdu]["capabilities"]["virtual_compute"][
+            "properties"
+        ]
         assert compute["virtual_cpu"]["num_virtual_cpu"] >= 2
         memory = compute["virtual_memory"]["virtual_mem_size"]
         (disk,) = compute["virtual_local_storage"]
@@ -140,48 +84,21 @@ def test_node_vms_are_large_enough_for_kubernetes(nodes):
 # --- Base HOT
 
 
-def servers(top, nested):
+def named(kind, *templates):
+    """Properties of the resources of a type."""
     return {
         name: one["properties"]
-        for resources in (top, nested)
+        for resources in templates
         for name, one in resources.items()
-        if one["type"] == "OS::Nova::Server"
+        if one["type"] == kind
     }
-
-
-def ports(top, nested):
-    return {
-        name: one["properties"]
-        for resources in (top, nested)
-        for name, one in resources.items()
-        if one["type"] == "OS::Neutron::Port"
-    }
-
-
-def test_the_load_balancer_has_a_port_outside_and_one_inside(top):
-    server = top["externalLB"]["properties"]
-    assert server["networks"] == [
-        {"port": {"get_resource": "externalLB_CP1"}},
-        {"port": {"get_resource": "externalLB_CP2"}},
-    ]
-    outside = top["externalLB_CP1"]["properties"]["network"]
-    assert outside == {"get_param": ["nfv", "CP", "externalLB_CP1", "network"]}
-    inside = top["externalLB_CP2"]["properties"]["network"]
-    assert inside == {"get_resource": "internalVL"}
-
-
-def test_nothing_of_a_site_is_written_into_the_hot(top, nested):
-    assert set(servers(top, nested)) == VDUS
-    for server in servers(top, nested).values():
-        for key in ("image", "flavor"):
-            assert "get_param" in server[key]
-    for port in ports(top, nested).values():
-        assert isinstance(port["network"], dict)
 
 
 def test_no_two_vms_share_a_name(top, nested):
     # Without a name, Heat makes one of the stack's, the resource's and a unique part.
-    assert not [one for one in servers(top, nested).values() if "name" in one]
+    assert not [
+        one for one in named("OS::Nova::Server", top, nested).values() if "name" in one
+    ]
 
 
 def test_the_level_decides_how_many_workers_there_are(top):
@@ -192,18 +109,10 @@ def test_the_level_decides_how_many_workers_there_are(top):
 def test_every_port_has_security_groups(parts, top, nested):
     base, _ = base_hot.read(parts, "simple")
     groups = SecurityGroups(base, {})
-    assert len(ports(top, nested)) == 6
-    for port in ports(top, nested):
+    ports = named("OS::Neutron::Port", top, nested)
+    assert len(ports) == 6
+    for port in ports:
         assert groups.names(port), port
-
-
-def test_ssh_and_the_api_can_be_narrowed_to_a_network(parts, top):
-    tree = yaml.safe_load(parts[HOT])
-    for name in ("management_access", "api_access"):
-        for rule in top[name]["properties"]["rules"]:
-            assert rule["remote_ip_prefix"] == {"get_param": "management_cidr"}
-    schema = tree["parameters"]["management_cidr"]
-    assert (schema["type"], schema["default"]) == ("string", "10.99.0.0/24")
 
 
 HOTS = sorted(sources.samples().glob("**/base_hot_top.yaml"))
@@ -221,9 +130,8 @@ def test_no_sample_lets_logins_be_tried_from_everywhere(path):
     tree = yaml.safe_load(path.read_text())
     default = ipaddress.ip_network(tree["parameters"]["management_cidr"]["default"])
     assert (default.is_private, default.prefixlen) == (True, 24)
-    for body in (sources.samples() / "requests").glob("instantiate-*.json"):
-        given = json.loads(body.read_text())["additionalParams"]
-        assert given["management_cidr"] == str(default)
+    for name in ("instantiate-simple", "instantiate-ha"):
+        assert sample(name)["additionalParams"]["management_cidr"] == str(default)
     for name in ("management_access", "api_access"):
         for rule in tree["resources"][name]["properties"]["rules"]:
             assert rule["remote_ip_prefix"] == {"get_param": "management_cidr"}
@@ -243,42 +151,7 @@ def test_workers_keep_away_from_each_other(parts, top, nested):
     assert hints == {"group": {"get_param": "server_group"}}
 
 
-def test_the_lab_knows_every_type_of_resource(top, nested):
-    plugins = Path(lab.__file__).parent / "cloud" / "heat_plugins"
-    known = {
-        key.value
-        for path in plugins.glob("*.py")
-        for function in ast.parse(path.read_text()).body
-        if isinstance(function, ast.FunctionDef) and function.name == "resource_mapping"
-        for result in function.body
-        if isinstance(result, ast.Return) and isinstance(result.value, ast.Dict)
-        for key in result.value.keys
-    }
-    used = {
-        resource["type"]
-        for resources in (top, nested)
-        for resource in resources.values()
-    }
-    own = {one for one in used if not one.startswith("OS::Heat::")}
-    assert own - {NESTED.rpartition("/")[2]} <= known
-
-
 # --- package
-
-
-def test_it_has_the_script_and_the_installed_driver(parts):
-    assert parts["Scripts/kubespray_mgmt.py"] == sources.driver()
-    assert parts["Scripts/install_external_lb.sh"].startswith(b"#!/")
-    assert "UserData/k8s_cluster_user_data.py" in parts
-    assert {f"Definitions/{name}" for name in sources.TYPES} <= set(parts)
-
-
-def test_every_file_has_the_hash_that_it_has(package):
-    files = archive.read(package)
-    entries = archive.parse(files.pop(archive.PATH).decode()).entries
-    assert {entry["Name"]: entry["Hash"] for entry in entries} == {
-        name: hashlib.sha256(content).hexdigest() for name, content in files.items()
-    }
 
 
 def test_a_script_that_was_changed_afterwards_is_reported_with_both_hashes(
@@ -306,28 +179,20 @@ def test_user_data_leave_healing_to_tacker(parts):
 # --- requests
 
 
-def bodies():
-    return sorted((sources.samples() / "requests").glob("*.json"))
+def bodies(api=tacker_api.V1):
+    return sorted((sources.samples(api) / "requests").glob("*.json"))
 
 
-@pytest.mark.parametrize("path", bodies(), ids=lambda path: path.stem)
-def test_a_sample_is_json_of_the_operation_in_its_name(path):
-    read = request.read(json.loads(path.read_text()))
+@pytest.mark.parametrize(
+    ("api", "path"),
+    [(api, path) for api in (tacker_api.V1, tacker_api.V2) for path in bodies(api)],
+    ids=lambda one: getattr(one, "stem", None) or one.name,
+)
+def test_a_sample_is_json_of_the_operation_in_its_name(api, path):
+    read = request.read(json.loads(path.read_text()), api)
     assert read.problems == ()
-    assert path.stem.startswith(read.operation.replace("_", "-"))
-
-
-def test_the_sample_request_is_accepted():
-    path = sources.samples() / "requests" / "instantiate-simple.json"
-    parsed = reader.RequestReader().read(
-        json.loads(path.read_text())["additionalParams"]
-    )
-    assert parsed is not None
-    assert parsed.warnings == ()
-    assert parsed.vim_name == "kubernetes_vim"
-    assert parsed.workers.aspect_id == "worker_instance"
-    assert parsed.control_plane.aspect_id is None
-    assert parsed.load_balancer is not None
+    operation = "change-vnfpkg" if path.stem == "upgrade" else path.stem
+    assert operation.startswith(read.operation.replace("_", "-"))
 
 
 def test_samples_name_no_real_machines_or_secrets():
@@ -434,9 +299,7 @@ def test_a_port_without_that_group_is_reported(parts, after, attribute, tmp_path
     place = text.index(CLOSED, text.index(after))
     line = text.rindex("\n", 0, place)
     less = text[:line] + text[text.index("\n", place) :]
-    path = tmp_path / "changed.zip"
-    files = {**parts, HOT: less.encode()}
-    archive.write(path, {**files, archive.PATH: archive.render(files, TOP)})
+    path = packed({**parts, HOT: less.encode()}, tmp_path)
     report = check(path, {"spec": filled_in()})
     assert report.problems
     named = {text.split(": ")[1] for text in report.problems}
@@ -484,9 +347,8 @@ def test_the_specifications_body_fits_it(specified, tmp_path):
 
 
 def test_so_does_the_sample_request(specified, tmp_path):
-    body = json.loads((specified / "requests/instantiate-simple.json").read_text())
     path = specified_package(specified, tmp_path / "one.zip", net1="inside")
-    report = check(path, {"own": body})
+    report = check(path, {"own": sample("instantiate-simple")})
     assert (report.problems, report.warnings) == ((), ())
 
 
@@ -571,10 +433,5 @@ def test_what_it_shows_is_all_that_a_load_balancer_needs(parts, tmp_path):
         path = {"node_types": TYPES, "topology_template": DF, "resources": HOT}[key]
         trees[path] = merged(trees[path], block)
     files = {**parts, **{p: yaml.safe_dump(t).encode() for p, t in trees.items()}}
-    path = tmp_path / "own.zip"
-    archive.write(path, {**files, archive.PATH: archive.render(files, TOP)})
-    body = json.loads(
-        (sources.samples() / "requests" / "instantiate-simple.json").read_text()
-    )
-    report = check(path, {"own": body})
+    report = check(packed(files, tmp_path), {"own": sample("instantiate-simple")})
     assert (report.problems, report.warnings) == ((), ())

@@ -4,13 +4,10 @@
 import pytest
 import yaml
 
-from tacker_k8s_mgmt.tools.csar import archive, parts, request_check
+from tacker_k8s_mgmt.tools.csar import parts, request_check
 from tacker_k8s_mgmt.tools.csar.package_check import check
 from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2
-
-DF = "Definitions/kubernetes_df_simple.yaml"
-HOT = "BaseHOT/simple/base_hot_top.yaml"
-TOP = "Definitions/kubernetes_top.vnfd.yaml"
+from tests.unit.tools.csar.conftest import DF, HOT, packed
 
 
 def without_scripts(vnfd, hot, files, api):
@@ -62,9 +59,7 @@ def test_nothing_of_these_is_a_problem(tmp_path, api):
     for change in CHANGES:
         change(vnfd["topology_template"], hot["resources"], files, api)
     files |= {DF: yaml.safe_dump(vnfd).encode(), HOT: yaml.safe_dump(hot).encode()}
-    path = tmp_path / "package.zip"
-    archive.write(path, {**files, archive.PATH: archive.render(files, TOP)})
-    assert check(path).problems == ()
+    assert check(packed(files, tmp_path)).problems == ()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages for Tacker's v2 API: what sets them apart, and that nothing else does."""
 
-import json
 import re
 
 import pytest
@@ -14,37 +13,20 @@ from tacker_k8s_mgmt.tools.csar import archive
 from tacker_k8s_mgmt.tools.csar import body as request
 from tacker_k8s_mgmt.tools.csar.build import build
 from tacker_k8s_mgmt.tools.csar.package_check import check
-from tacker_k8s_mgmt.tools.csar.parts import DRIVER, driver, samples
+from tacker_k8s_mgmt.tools.csar.parts import driver, samples
 from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2, of_package
+from tests.unit.tools.csar.conftest import (
+    DF,
+    ENTRY,
+    HOT,
+    TYPES,
+    packed,
+    replaced,
+    sample,
+)
 
 FLAVOURS = ("simple", "ha")
-ENTRY = "Definitions/kubernetes_top.vnfd.yaml"
-TYPES = "Definitions/kubernetes_types.yaml"
-DF = "Definitions/kubernetes_df_simple.yaml"
-HOT = "BaseHOT/simple/base_hot_top.yaml"
-NESTED = "BaseHOT/simple/nested/base_hot_nested_worker.yaml"
 SCRIPT = "Scripts/kubespray_mgmt_v2.py"
-HOOKS = {
-    f"{operation}_{when}"
-    for operation in (
-        "instantiate",
-        "scale",
-        "heal",
-        "terminate",
-        "change_external_connectivity",
-        "change_current_package",
-        "modify_information",
-    )
-    for when in ("start", "end")
-} | {
-    "instantiate_rollback_start",
-    "scale_rollback_start",
-    "change_external_connectivity_rollback_start",
-    "change_external_connectivity_rollback_end",
-    "change_current_package_rollback_start",
-    "change_current_package_rollback_end",
-    "modify_information_rollback_end",
-}
 
 
 @pytest.fixture(scope="module")
@@ -69,20 +51,10 @@ def problems_of(parts, tmp_path):
     """Return a function: the problems of the package with a text replaced."""
 
     def problems(name, old, new, flavour="simple"):
-        files = {k: v for k, v in parts[flavour, "v2"].items() if k != archive.PATH}
-        assert old in files[name].decode(), old
-        files[name] = files[name].decode().replace(old, new, 1).encode()
-        files[archive.PATH] = archive.render(files, ENTRY)
-        path = tmp_path / "changed.zip"
-        archive.write(path, files)
-        return check(path).problems
+        files = replaced(parts[flavour, "v2"], (name, old, new))
+        return check(packed(files, tmp_path)).problems
 
     return problems
-
-
-def sample(name):
-    path = samples(V2) / "requests" / name
-    return json.loads(path.read_text())
 
 
 def topology(parts, flavour, api):
@@ -100,26 +72,6 @@ def test_it_has_the_script_and_not_the_driver_of_the_other_api(parts, flavour):
         assert of_package(files) is api
         assert files[api.driver_file] == driver(api)
         assert other.driver_file not in files
-
-
-@pytest.mark.parametrize("flavour", FLAVOURS)
-def test_the_script_is_named_as_tacker_looks_for_it(parts, flavour):
-    """Relative to Definitions, and of the only type that Tacker runs."""
-    vnf = topology(parts, flavour, "v2")["node_templates"]["VNF"]
-    named = vnf["interfaces"]["Vnflcm"]
-    assert set(named) == HOOKS
-    assert {one["implementation"] for one in named.values()} == {DRIVER}
-    artifact = vnf["artifacts"][DRIVER]
-    assert artifact["type"] == "tosca.artifacts.Implementation.Python"
-    assert artifact["file"] == f"../{SCRIPT}"
-
-
-def test_the_types_declare_every_hook(parts):
-    tree = yaml.safe_load(parts["simple", "v2"][TYPES])
-    declared = tree["interface_types"]["tacker-k8s-mgmt.Vnflcm"]
-    assert set(declared) >= HOOKS
-    vnf = tree["node_types"]["tacker-k8s-mgmt.VNF"]["interfaces"]["Vnflcm"]
-    assert vnf == {"type": "tacker-k8s-mgmt.Vnflcm"}
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
@@ -278,7 +230,7 @@ def test_the_number_of_control_planes_comes_from_the_level(problems_of):
 def requests_of(flavour):
     names = ["scale-out", "scale-in", "heal-worker", "heal-vnf", "heal-vnf-all"]
     names += ["change-ext-conn", "terminate", f"instantiate-{flavour}"]
-    return {name: sample(f"{name}.json") for name in names}
+    return {name: sample(name, V2) for name in names}
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
@@ -300,65 +252,51 @@ def test_the_sample_requests_work_one_after_the_other(flavour):
 
 
 def test_requests_of_the_other_api_do_not_fit(packages):
-    v1 = samples() / "requests" / "instantiate-simple.json"
-    (*_, found) = check(
-        packages["simple", "v2"], {"request": json.loads(v1.read_text())}
-    ).problems
+    body = {"request": sample("instantiate-simple")}
+    (*_, found) = check(packages["simple", "v2"], body).problems
     assert found == (
         "request: extVirtualLinks.2.extCps.0.cpConfig: must be a structure with "
         "attributes"
     )
     found = check(
-        packages["simple", "v1"], {"request": sample("instantiate-simple.json")}
+        packages["simple", "v1"], {"request": sample("instantiate-simple", V2)}
     ).problems
     assert any("cpConfig: must be a list" in text for text in found)
-
-
-@pytest.mark.parametrize(
-    "path",
-    sorted((samples(V2) / "requests").glob("*.json")),
-    ids=lambda path: path.stem,
-)
-def test_a_sample_is_json_of_the_operation_in_its_name(path):
-    read = request.read(json.loads(path.read_text()), V2)
-    assert read.problems == ()
-    operation = "change-vnfpkg" if path.stem == "upgrade" else path.stem
-    assert operation.startswith(read.operation.replace("_", "-"))
 
 
 WRONG = {
     "an unknown connection point": (
         lambda body: body["extVirtualLinks"][0]["extCps"][0].update(cpdId="nothing"),
-        "change-ext-conn.json",
+        "change-ext-conn",
         "nothing is no external connection point (there are: externalLB_CP1, ",
     ),
     "a network inside": (
         lambda body: body["extVirtualLinks"][0]["extCps"][0].update(
             cpdId="workerNode_CP1"
         ),
-        "change-ext-conn.json",
+        "change-ext-conn",
         "workerNode_CP1 is no external connection point",
     ),
     "user data without their class": (
         lambda body: body["additionalParams"].pop("lcm-operation-user-data-class"),
-        "instantiate-simple.json",
+        "instantiate-simple",
         "lcm-operation-user-data and lcm-operation-user-data-class go together",
     ),
     "a protocol without addresses": (
         lambda body: body["extVirtualLinks"][0]["extCps"][0]["cpConfig"][
             "masterNode_CP1"
         ]["cpProtocolData"][0].pop("ipOverEthernet"),
-        "instantiate-simple.json",
+        "instantiate-simple",
         "cpProtocolData.0.ipOverEthernet: is missing",
     ),
     "all that is no boolean": (
         lambda body: body["additionalParams"].update(all="yes"),
-        "heal-vnf-all.json",
+        "heal-vnf-all",
         "additionalParams.all: must be true or false",
     ),
     "another kind of upgrade": (
         lambda body: body["additionalParams"].update(upgrade_type="BlueGreen"),
-        "change-vnfpkg.json",
+        "change-vnfpkg",
         "additionalParams.upgrade_type: must be RollingUpdate",
     ),
 }
@@ -368,21 +306,21 @@ WRONG = {
 def test_what_tacker_would_refuse_of_a_request_is_reported(
     packages, change, name, words
 ):
-    body = sample(name)
+    body = sample(name, V2)
     change(body)
     found = check(packages["simple", "v2"], {"request": body}).problems
     assert any(words in text for text in found), found
 
 
 def test_user_data_need_not_be_named(packages):
-    body = sample("instantiate-simple.json")
+    body = sample("instantiate-simple", V2)
     for name in ("lcm-operation-user-data", "lcm-operation-user-data-class"):
         del body["additionalParams"][name]
     assert check(packages["simple", "v2"], {"request": body}).problems == ()
 
 
 def test_a_change_of_the_package_is_for_the_new_one(packages):
-    body = sample("change-vnfpkg.json")
+    body = sample("change-vnfpkg", V2)
     (found,) = check(packages["simple", "v2"], {"request": body}).problems
     assert "vnfdId: the package's descriptor_id is " in found
     body["vnfdId"] = found.rpartition(" ")[2]
@@ -413,7 +351,7 @@ def test_the_command_builds_it_and_its_check_knows(tmp_path, capsys):
     given = ["--request", str(requests / "instantiate-simple.json")]
     assert main(["csar", "check", str(package), *given]) == 0
     assert "no problems (flavours: simple)" in capsys.readouterr().out
-    upgrade = json.loads((requests / "upgrade.json").read_text())
+    upgrade = sample("upgrade", V2)
     command = ["csar", "build", "simple", "--api", "v2", "-o", str(package)]
     assert main([*command, "--vnfd-id", upgrade["vnfdId"], "--force"]) == 0
     given += ["--request", str(requests / "upgrade.json")]
