@@ -10,7 +10,7 @@ WEB = ("expose", "web", "--port", "80", "--node-port", "30080")
 
 
 @pytest.fixture(scope="session", params=HAPROXIES)
-def haproxy(request: pytest.FixtureRequest) -> str:
+def haproxy(request):
     """The HAProxy that a test runs with."""
     program = HAPROXIES[request.param]
     assert program, "haproxy is not there: python3 -m lab install --with-tests"
@@ -27,32 +27,32 @@ def _prepared(directory: Path, haproxy: str, *verbs: tuple[str, ...]) -> Sandbox
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory: pytest.TempPathFactory, haproxy: str) -> Sandbox:
+def installed(tmp_path_factory, haproxy):
     """The load balancer that ``balancer`` is a copy of."""
     return _prepared(tmp_path_factory.mktemp("installed"), haproxy, INSTALL)
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory, haproxy: str) -> Sandbox:
+def shared(tmp_path_factory, haproxy):
     """The one that ``serving`` is a copy of; for calls that leave it as it is."""
     return _prepared(tmp_path_factory.mktemp("serving"), haproxy, INSTALL, WEB)
 
 
 @pytest.fixture
-def fresh(tmp_path: Path, haproxy: str) -> Sandbox:
+def fresh(tmp_path, haproxy):
     """A VM on which nothing was done yet."""
     return _prepared(tmp_path, haproxy)
 
 
 @pytest.fixture
-def balancer(installed: Sandbox, tmp_path: Path) -> Sandbox:
+def balancer(installed, tmp_path):
     """A VM on which the load balancer was installed."""
     shutil.copytree(installed.directory, tmp_path, dirs_exist_ok=True)
     return Sandbox(tmp_path, installed.haproxy)
 
 
 @pytest.fixture
-def serving(shared: Sandbox, tmp_path: Path) -> Sandbox:
+def serving(shared, tmp_path):
     """The same, with a service exposed: workers are part of haproxy.cfg."""
     shutil.copytree(shared.directory, tmp_path, dirs_exist_ok=True)
     return Sandbox(tmp_path, shared.haproxy)

@@ -31,7 +31,7 @@ def broken_haproxy(sandbox: Sandbox) -> str:
     return str(program)
 
 
-def test_refused_by_haproxy_changes_nothing(serving: Sandbox) -> None:
+def test_refused_by_haproxy_changes_nothing(serving):
     before = serving.written()
     line = serving.refused(*ADD, LB_HAPROXY=broken_haproxy(serving))
     assert line.endswith("config : parsing [x:3] : unknown keyword 'frob'")
@@ -39,7 +39,7 @@ def test_refused_by_haproxy_changes_nothing(serving: Sandbox) -> None:
     assert serving.acts() == []
 
 
-def test_failed_reload_brings_file_and_state_back(serving: Sandbox) -> None:
+def test_failed_reload_brings_file_and_state_back(serving):
     before = serving.written()
     (serving.directory / "reload-fails").touch()
     line = serving.refused(*ADD)
@@ -49,7 +49,7 @@ def test_failed_reload_brings_file_and_state_back(serving: Sandbox) -> None:
     assert serving.do(*ADD) == "changed"
 
 
-def test_failed_first_start_brings_the_distributions_file_back(fresh: Sandbox) -> None:
+def test_failed_first_start_brings_the_distributions_file_back(fresh):
     fresh.config.parent.mkdir()
     fresh.config.write_text("global\n")
     (fresh.directory / "start-fails").touch()
@@ -60,17 +60,16 @@ def test_failed_first_start_brings_the_distributions_file_back(fresh: Sandbox) -
     assert fresh.do(*INSTALL) == "changed"
 
 
-def test_tools_that_write_a_lot_give_one_line(serving: Sandbox) -> None:
+def test_tools_that_write_a_lot_give_one_line(serving):
     serving.config.unlink()
     serving.config.mkdir()
     serving.refused(*ADD)
 
 
 @pytest.mark.parametrize(
-    "tool",
-    ["mktemp", "flock", "sort", "mkdir", "cat", "sha256sum", "cp", "sync", "mv"],
+    "tool", ["mktemp", "flock", "sort", "mkdir", "cat", "sha256sum", "cp", "sync", "mv"]
 )
-def test_a_tool_that_fails_is_a_failure(serving: Sandbox, tool: str) -> None:
+def test_a_tool_that_fails_is_a_failure(serving, tool):
     """As on a full disk; the exit code is not that of the last command."""
     before = serving.written()
     path = serving.path(**{tool: f"echo 'cannot {tool}' >&2; exit 1"})
@@ -92,9 +91,7 @@ def _end(call: subprocess.Popen[str], number: int) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_call_that_is_ended_brings_file_and_state_back(
-    serving: Sandbox, number: int
-) -> None:
+def test_a_call_that_is_ended_brings_file_and_state_back(serving, number):
     before = serving.written()
     (serving.directory / "reload-hangs").touch()
     call = serving.start(*ADD)
@@ -112,9 +109,7 @@ def test_a_call_that_is_ended_brings_file_and_state_back(
         pytest.param(INSTALL, id="a call that wants what was before"),
     ],
 )
-def test_a_call_after_a_killed_one_reloads(
-    serving: Sandbox, verb: tuple[str, ...]
-) -> None:
+def test_a_call_after_a_killed_one_reloads(serving, verb):
     (serving.directory / "reload-hangs").touch()
     call = serving.start(*ADD)
     _wait_for(serving.directory / "hanging")
@@ -125,7 +120,7 @@ def test_a_call_after_a_killed_one_reloads(
     assert sorted(serving.written()) == ["haproxy.cfg", "load-balancer.state"]
 
 
-def test_two_calls_do_not_overlap(serving: Sandbox) -> None:
+def test_two_calls_do_not_overlap(serving):
     with serving.lock.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         line = serving.refused(*ADD, LB_LOCK_SECONDS="0")
@@ -134,7 +129,7 @@ def test_two_calls_do_not_overlap(serving: Sandbox) -> None:
     assert serving.do(*ADD) == "changed"
 
 
-def test_calls_at_the_same_time_are_all_done(serving: Sandbox) -> None:
+def test_calls_at_the_same_time_are_all_done(serving):
     calls = [serving.start("add-worker", f"w{n}=10.9.0.{n}") for n in range(1, 5)]
     for call in calls:
         _, stderr = call.communicate(timeout=60)
@@ -143,7 +138,7 @@ def test_calls_at_the_same_time_are_all_done(serving: Sandbox) -> None:
     assert {"w1", "w2", "w3", "w4"} < names
 
 
-def test_a_daemon_does_not_inherit_the_lock(serving: Sandbox, tmp_path: Path) -> None:
+def test_a_daemon_does_not_inherit_the_lock(serving, tmp_path):
     probe = tmp_path / "systemctl"
     text = probe.read_text().replace("echo", "ls -l /proc/$$/fd >>open-files\necho", 1)
     probe.write_text(text)

@@ -10,7 +10,6 @@ import ssl
 import struct
 import subprocess
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,14 +26,14 @@ from tests.unit.balancer.live import Live, wait_until
 
 
 @pytest.fixture
-def live(tmp_path: Path, haproxy: str) -> Iterator[Live]:
+def live(tmp_path, haproxy):
     sandbox = Live(tmp_path, haproxy)
     yield sandbox
     sandbox.stop()
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def certificate(tmp_path_factory):
     path = tmp_path_factory.mktemp("tls") / "server.pem"
     make_certificate(path)
     return path
@@ -51,9 +50,7 @@ def answer(live: Live, certificate: Path) -> str:
         return connection.getresponse().read().decode()
 
 
-def test_traffic_goes_only_to_control_planes_that_are_ready(
-    live: Live, certificate: Path
-) -> None:
+def test_traffic_goes_only_to_control_planes_that_are_ready(live, certificate):
     readyz = {"ready": 200, "no-anonymous": 401, "starting": 403, "not-ready": 500}
     with contextlib.ExitStack() as stack:
         planes = []
@@ -79,7 +76,7 @@ def test_traffic_goes_only_to_control_planes_that_are_ready(
 
 
 @pytest.fixture
-def service(live: Live) -> Iterator[int]:
+def service(live):
     """Three workers with a CNF; the first is routed, on the port that is given."""
     port, node_port = free_ports(2)
     with contextlib.ExitStack() as stack:
@@ -150,9 +147,7 @@ def hold(stack: contextlib.ExitStack, port: int, worker: str) -> socket.socket:
             return connection
 
 
-def test_open_connections_go_on_while_workers_come_and_go(
-    live: Live, service: int
-) -> None:
+def test_open_connections_go_on_while_workers_come_and_go(live, service):
     live.do("add-worker", "w-2=127.0.0.3")
     with contextlib.ExitStack() as stack:
         talk = Talk(hold(stack, service, "127.0.0.2"))
@@ -172,7 +167,7 @@ def test_open_connections_go_on_while_workers_come_and_go(
         assert talk.goes_on(), talk.failure
 
 
-def test_no_connection_is_refused_while_reloading(live: Live, service: int) -> None:
+def test_no_connection_is_refused_while_reloading(live, service):
     failures: list[OSError] = []
     done = threading.Event()
 
@@ -222,8 +217,8 @@ class Leaver(socketserver.BaseRequestHandler):
 
 @pytest.mark.parametrize("handler", [Deaf, Leaver])
 def test_what_one_side_has_closed_ends_though_the_other_does_not(
-    live: Live, service: int, handler: type[socketserver.BaseRequestHandler]
-) -> None:
+    live, service, handler
+):
     live.environment["LB_HALF_CLOSED"] = "1s"
     (web,) = live.report().services
     with contextlib.ExitStack() as stack:
@@ -241,9 +236,7 @@ def test_what_one_side_has_closed_ends_though_the_other_does_not(
         assert say(quiet, "still here") == "127.0.0.2 still here"
 
 
-def test_a_connection_that_is_half_closed_may_still_answer(
-    live: Live, service: int
-) -> None:
+def test_a_connection_that_is_half_closed_may_still_answer(live, service):
     class Slow(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             text = self.rfile.read()  # until its client has closed its side
@@ -271,7 +264,7 @@ def version_of(haproxy: str) -> tuple[int, ...]:
 
 
 @pytest.fixture
-def former(live: Live, service: int) -> bool:
+def former(live, service):
     """haproxy.cfg as it was before frontends had names of their own.
 
     :return: whether this HAProxy takes it; 3.3 and later refuse it.
@@ -286,9 +279,7 @@ def former(live: Live, service: int) -> bool:
     return is_taken
 
 
-def test_the_former_releases_configuration_is_replaced(
-    live: Live, service: int, former: bool
-) -> None:
+def test_the_former_releases_configuration_is_replaced(live, service, former):
     with contextlib.ExitStack() as stack:
         if former:
             live.do_reload()
@@ -317,8 +308,8 @@ def test_the_former_releases_configuration_is_replaced(
     ],
 )
 def test_a_verb_that_changes_nothing_replaces_it_too(
-    live: Live, service: int, former: bool, verb: str, change: tuple[str, ...]
-) -> None:
+    live, service, former, verb, change
+):
     """As the remedy of `cluster check` says of another configuration."""
     assert live.do(verb, *change) == "changed"
     assert live.report().current
@@ -327,8 +318,8 @@ def test_a_verb_that_changes_nothing_replaces_it_too(
 
 
 def test_a_port_that_another_program_uses_brings_the_old_configuration_back(
-    live: Live, service: int
-) -> None:
+    live, service
+):
     before = live.written()
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))  # and does not listen: only HAProxy finds out
@@ -344,9 +335,7 @@ def test_a_port_that_another_program_uses_brings_the_old_configuration_back(
     assert live.do("add-worker", "w-2=127.0.0.3") == "changed"
 
 
-def test_a_port_that_another_program_serves_is_refused_before_the_reload(
-    live: Live, service: int
-) -> None:
+def test_a_port_that_another_program_serves_is_refused_before_the_reload(live, service):
     before = live.written()
     live.acts()
     with socket.create_server(("127.0.0.1", 0)) as other:
@@ -357,9 +346,7 @@ def test_a_port_that_another_program_serves_is_refused_before_the_reload(
     assert live.written() == before
 
 
-def test_a_worker_that_does_not_answer_gets_no_traffic(
-    live: Live, service: int
-) -> None:
+def test_a_worker_that_does_not_answer_gets_no_traffic(live, service):
     live.do("add-worker", "w-2=127.0.0.4")
 
     def down() -> bool:
@@ -377,7 +364,7 @@ def expose(service: int, live: Live, *options: str) -> None:
     live.do("expose", "cnf", *ports, *options)
 
 
-def test_only_clients_of_the_sources_are_connected(live: Live, service: int) -> None:
+def test_only_clients_of_the_sources_are_connected(live, service):
     live.environment["LB_BIND"] = "::"  # where IPv4 clients have mapped addresses
     expose(service, live, "--source", "10.0.0.0/8", "--source", "127.0.0.1/32")
     assert workers_behind(service) == {"127.0.0.2"}
@@ -389,9 +376,7 @@ def test_only_clients_of_the_sources_are_connected(live: Live, service: int) -> 
     assert workers_behind(service) == {"127.0.0.2"}
 
 
-def test_a_connection_begins_with_the_header_of_the_proxy_protocol(
-    live: Live, service: int
-) -> None:
+def test_a_connection_begins_with_the_header_of_the_proxy_protocol(live, service):
     class Header(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             # A check resets the connection.
@@ -418,8 +403,8 @@ def test_a_connection_begins_with_the_header_of_the_proxy_protocol(
 
 
 def test_workers_without_a_pod_get_nothing_where_the_policy_is_local(
-    live: Live, service: int, certificate: Path
-) -> None:
+    live, service, certificate
+):
     class Health(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             assert self.path == "/healthz"
@@ -449,7 +434,7 @@ def test_workers_without_a_pod_get_nothing_where_the_policy_is_local(
         assert workers_behind(service) == {"127.0.0.3"}
 
 
-def test_status_follows_what_runs(live: Live) -> None:
+def test_status_follows_what_runs(live):
     live.do(
         *("install", "--api-port", str(live.api_port)),
         *("--control-plane", "cp=127.0.0.1:9"),

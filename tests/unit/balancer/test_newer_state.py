@@ -16,7 +16,7 @@ FURTHER = {
 
 
 @pytest.fixture
-def newer(serving: Sandbox) -> Sandbox:
+def newer(serving):
     """The same load balancer, with lines and fields of a newer script."""
     text = serving.state.read_text()
     for line, fields in FURTHER.items():
@@ -64,9 +64,7 @@ def kept(sandbox: Sandbox) -> tuple[tuple[str, ...], dict[str, str]]:
         pytest.param((*INSTALL, "--worker", "w=10.0.0.9"), id="install"),
     ],
 )
-def test_a_change_keeps_what_it_does_not_know(
-    newer: Sandbox, arguments: tuple[str, ...]
-) -> None:
+def test_a_change_keeps_what_it_does_not_know(newer, arguments):
     for outcome in ("changed", "unchanged"):
         assert warned(newer, *arguments) == outcome
         assert kept(newer) == (FOREIGN, FURTHER)
@@ -75,7 +73,7 @@ def test_a_change_keeps_what_it_does_not_know(
         assert word not in newer.config.read_text()
 
 
-def test_status_ignores_it(newer: Sandbox) -> None:
+def test_status_ignores_it(newer):
     before = newer.written()
     output = warned(newer, "status")
     assert '"api_port":6443' in output
@@ -83,7 +81,7 @@ def test_status_ignores_it(newer: Sandbox) -> None:
     assert newer.written() == before
 
 
-def test_further_fields_go_with_what_they_belong_to(newer: Sandbox) -> None:
+def test_further_fields_go_with_what_they_belong_to(newer):
     warned(newer, "remove-worker", "worker5")
     warned(newer, "unexpose", "web")
     warned(newer, "install", "--api-port", "7443", "--control-plane", "cp=10.0.0.1")
@@ -95,7 +93,7 @@ def test_further_fields_go_with_what_they_belong_to(newer: Sandbox) -> None:
     ]
 
 
-def test_a_failure_is_one_line_all_the_same(newer: Sandbox) -> None:
+def test_a_failure_is_one_line_all_the_same(newer):
     before = newer.written()
     taken = newer.refused("expose", "x", "--port", "80", "--node-port", "31")
     assert "port 80 is used twice" in taken

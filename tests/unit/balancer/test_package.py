@@ -60,7 +60,7 @@ def debian(sandbox: Sandbox, apt_get: str, state: str = NOT_INSTALLED) -> Vm:
     return Vm(sandbox, apt_get=apt_get, dpkg="exit 0", dpkg_query=state)
 
 
-def test_package_is_installed_when_haproxy_is_absent(fresh: Sandbox) -> None:
+def test_package_is_installed_when_haproxy_is_absent(fresh):
     vm = debian(fresh, INSTALLS)
     result = vm.install()
     assert (result.returncode, result.stdout, result.stderr) == (0, "changed\n", "")
@@ -71,73 +71,42 @@ def test_package_is_installed_when_haproxy_is_absent(fresh: Sandbox) -> None:
     assert " install --no-install-recommends haproxy " in install
 
 
-def test_package_tools_ask_nothing(fresh: Sandbox) -> None:
+def test_package_tools_ask_nothing(fresh):
     answers = "[[ $DEBIAN_FRONTEND == noninteractive ]] && ! read -r || exit 1\n"
     vm = debian(fresh, answers + INSTALLS)
     assert vm.install(stdin="y\ny\n").returncode == 0
 
 
-def test_package_comes_from_dnf_where_there_is_no_apt(fresh: Sandbox) -> None:
+def test_package_comes_from_dnf_where_there_is_no_apt(fresh):
     vm = Vm(fresh, dnf=INSTALLS)
     assert vm.install().returncode == 0
     (call,) = vm.calls()
     assert call.startswith("dnf -q -y install haproxy ")
 
 
-def test_without_a_package_tool_the_line_says_so(fresh: Sandbox) -> None:
+def test_without_a_package_tool_the_line_says_so(fresh):
     line = fresh.refused(*INSTALL, **Vm(fresh).environment)
     assert "neither apt-get nor dnf" in line
+
+
+P1, P2, SAFE = "http://p:1", "http://p:2", "https://p:2"
 
 
 @pytest.mark.parametrize(
     ("options", "stdin", "http", "https"),
     [
-        pytest.param(
-            ("--http-proxy", "http://p:1"), "", "http://p:1", "http://p:1", id="one"
-        ),
-        pytest.param(
-            ("--http-proxy", "-"),
-            "http://u:p@p:1\n",
-            "http://u:p@p:1",
-            "http://u:p@p:1",
-            id="one from standard input",
-        ),
-        pytest.param(
-            ("--http-proxy", "-"),
-            "http://p:1",
-            "http://p:1",
-            "http://p:1",
-            id="the end of the line is missing",
-        ),
-        pytest.param(
-            ("--https-proxy", "http://p:2"), "", "", "http://p:2", id="https only"
-        ),
-        pytest.param(
-            ("--http-proxy", "-", "--https-proxy", "-"),
-            "http://p:1\nhttp://p:2\n",
-            "http://p:1",
-            "http://p:2",
-            id="two lines",
-        ),
-        pytest.param(
-            ("--https-proxy", "-", "--http-proxy", "-"),
-            "http://p:2\nhttp://p:1\n",
-            "http://p:1",
-            "http://p:2",
-            id="two lines in the order of the options",
-        ),
-        pytest.param(
-            ("--http-proxy", "http://p:1", "--https-proxy", "-"),
-            "https://p:2\n",
-            "http://p:1",
-            "https://p:2",
-            id="one line",
-        ),
+        (("--http-proxy", P1), "", P1, P1),
+        (("--http-proxy", "-"), "http://u:p@p:1\n", "http://u:p@p:1", "http://u:p@p:1"),
+        # The end of the line is missing.
+        (("--http-proxy", "-"), P1, P1, P1),
+        (("--https-proxy", P2), "", "", P2),
+        # In the order of the options.
+        (("--http-proxy", "-", "--https-proxy", "-"), f"{P1}\n{P2}\n", P1, P2),
+        (("--https-proxy", "-", "--http-proxy", "-"), f"{P2}\n{P1}\n", P1, P2),
+        (("--http-proxy", P1, "--https-proxy", "-"), f"{SAFE}\n", P1, SAFE),
     ],
 )
-def test_package_comes_through_the_proxies(
-    fresh: Sandbox, options: tuple[str, ...], stdin: str, http: str, https: str
-) -> None:
+def test_package_comes_through_the_proxies(fresh, options, stdin, http, https):
     vm = debian(fresh, INSTALLS)
     assert vm.install(*options, stdin=stdin).returncode == 0
     assert len(vm.calls("apt-get")) == 2
@@ -145,7 +114,7 @@ def test_package_comes_through_the_proxies(
         assert call.endswith(f" http={http} https={https}")
 
 
-def test_a_second_url_that_is_missing_is_named(fresh: Sandbox) -> None:
+def test_a_second_url_that_is_missing_is_named(fresh):
     options = ("--http-proxy", "-", "--https-proxy", "-")
     result = fresh.run(*INSTALL, *options, stdin="http://u:s3cret@p\n")
     assert result.returncode != 0
@@ -154,7 +123,7 @@ def test_a_second_url_that_is_missing_is_named(fresh: Sandbox) -> None:
     )
 
 
-def test_the_line_shows_no_credentials_that_a_tool_has_quoted(fresh: Sandbox) -> None:
+def test_the_line_shows_no_credentials_that_a_tool_has_quoted(fresh):
     vm = debian(fresh, 'echo "E: no answer from $http_proxy" >&2; exit 100')
     result = vm.install("--http-proxy", "-", stdin="http://user:s3cret@proxy:3128\n")
     assert result.stderr == (
@@ -178,9 +147,7 @@ def fails_before_call(number: int, sandbox: Sandbox, message: str) -> str:
 
 @pytest.mark.parametrize("message", LOCKED)
 @pytest.mark.parametrize("tool", ["apt_get", "dpkg"])
-def test_another_package_tool_is_waited_for(
-    fresh: Sandbox, tool: str, message: str
-) -> None:
+def test_another_package_tool_is_waited_for(fresh, tool, message):
     tools = {"apt_get": INSTALLS, "dpkg": "exit 0", "dpkg_query": NOT_INSTALLED}
     tools[tool] = fails_before_call(4, fresh, message) + tools[tool]
     vm = Vm(fresh, **tools)
@@ -203,7 +170,7 @@ fi
 """
 
 
-def test_a_name_server_that_comes_up_after_the_vm_is_waited_for(fresh: Sandbox) -> None:
+def test_a_name_server_that_comes_up_after_the_vm_is_waited_for(fresh):
     comes = f"(($(wc -l <{fresh.directory}/tool-calls) < 6)) || touch {{0}}/resolved\n"
     vm = debian(fresh, (comes + UNRESOLVED).format(fresh.directory) + INSTALLS)
     vm.environment["LB_PACKAGE_SECONDS"] = "60"
@@ -211,9 +178,7 @@ def test_a_name_server_that_comes_up_after_the_vm_is_waited_for(fresh: Sandbox) 
     assert len(vm.calls("apt-get")) > 4
 
 
-def test_a_name_server_that_stays_away_is_the_reason_and_not_the_package(
-    fresh: Sandbox,
-) -> None:
+def test_a_name_server_that_stays_away_is_the_reason_and_not_the_package(fresh):
     vm = debian(fresh, UNRESOLVED.format(fresh.directory))
     line = fresh.refused(*INSTALL, **vm.environment, LB_PACKAGE_SECONDS="1")
     assert line == (
@@ -223,7 +188,7 @@ def test_a_name_server_that_stays_away_is_the_reason_and_not_the_package(
     assert fresh.written() == {}
 
 
-def test_a_download_that_breaks_off_is_tried_again(fresh: Sandbox) -> None:
+def test_a_download_that_breaks_off_is_tried_again(fresh):
     broken = "E: Failed to fetch http://deb/haproxy.deb  Connection timed out"
     text = f'[[ "$*" == *update* ]] || {{ {fails_before_call(3, fresh, broken)} }}'
     vm = debian(fresh, f"{text}\n{INSTALLS}")
@@ -231,14 +196,14 @@ def test_a_download_that_breaks_off_is_tried_again(fresh: Sandbox) -> None:
     assert (result := vm.install()).returncode == 0, result.stderr
 
 
-def test_a_source_that_is_not_needed_may_be_out_of_reach(fresh: Sandbox) -> None:
+def test_a_source_that_is_not_needed_may_be_out_of_reach(fresh):
     text = '[[ "$*" != *update* ]] || { echo "E: no such host" >&2; exit 100; }\n'
     vm = debian(fresh, text + INSTALLS)
     assert vm.install().returncode == 0
     assert len(vm.calls("apt-get")) == 2
 
 
-def test_dnf_waits_for_its_mirror_too(fresh: Sandbox) -> None:
+def test_dnf_waits_for_its_mirror_too(fresh):
     said = 'Error: Failed to download metadata for repo "b": Curl error (6)'
     vm = Vm(fresh, dnf=fails_before_call(3, fresh, said) + INSTALLS)
     vm.environment["LB_PACKAGE_SECONDS"] = "60"
@@ -254,9 +219,7 @@ def test_dnf_waits_for_its_mirror_too(fresh: Sandbox) -> None:
         pytest.param("sleep 60", id="hangs"),
     ],
 )
-def test_cloud_init_is_waited_for_before_the_packages(
-    fresh: Sandbox, cloud_init: str
-) -> None:
+def test_cloud_init_is_waited_for_before_the_packages(fresh, cloud_init):
     vm = Vm(
         fresh,
         cloud_init=cloud_init,
@@ -271,7 +234,7 @@ def test_cloud_init_is_waited_for_before_the_packages(
 
 
 @pytest.mark.skipif(not shutil.which("apt-get"), reason="not Debian")
-def test_apt_itself_says_what_keeps_it_from_the_packages(fresh: Sandbox) -> None:
+def test_apt_itself_says_what_keeps_it_from_the_packages(fresh):
     """The real one, with directories of its own and a mirror that does not answer."""
     place = fresh.directory / "apt"
     for name in ("lists/partial", "archives/partial"):
@@ -296,29 +259,21 @@ def test_apt_itself_says_what_keeps_it_from_the_packages(fresh: Sandbox) -> None
 @pytest.mark.parametrize(
     ("apt_get", "said"),
     [
-        pytest.param(
+        (
             "echo 'W: warn'; [[ $* == *update* ]] || {"
             " echo 'E: Unable to locate package haproxy' >&2; exit 100; }",
             "apt-get failed: E: Unable to locate package haproxy",
-            id="no package",
         ),
-        pytest.param(
+        (
             "[[ $* == *update* ]] || { echo 'E: cannot unpack' >&2; exit 100; }",
             "E: cannot unpack",
-            id="the second call fails",
         ),
-        pytest.param(
-            "echo 'E: Could not get lock /x' >&2; exit 100",
-            "E: Could not get lock /x",
-            id="locked for ever",
-        ),
-        pytest.param("exit 0", "still not there", id="says yes and does nothing"),
-        pytest.param("exit 1", "apt-get update failed", id="says nothing"),
+        ("echo 'E: Could not get lock /x' >&2; exit 100", "E: Could not get lock /x"),
+        ("exit 0", "still not there"),
+        ("exit 1", "apt-get update failed"),
     ],
 )
-def test_failed_package_installation_is_a_failure(
-    fresh: Sandbox, apt_get: str, said: str
-) -> None:
+def test_failed_package_installation_is_a_failure(fresh, apt_get, said):
     environment = debian(fresh, apt_get).environment
     line = fresh.refused(*INSTALL, **environment)
     assert said in line
@@ -334,9 +289,7 @@ def state_in(sandbox: Sandbox, state: str) -> tuple[Path, str]:
 
 
 @pytest.mark.parametrize("state", ["unpacked", "half-configured"])
-def test_an_installation_that_was_cut_off_is_brought_to_its_end(
-    fresh: Sandbox, state: str
-) -> None:
+def test_an_installation_that_was_cut_off_is_brought_to_its_end(fresh, state):
     file, query = state_in(fresh, state)
     vm = Vm(
         fresh,
@@ -350,7 +303,7 @@ def test_an_installation_that_was_cut_off_is_brought_to_its_end(
     assert call.startswith("dpkg --force-confold --configure -a ")
 
 
-def test_a_package_that_was_half_unpacked_is_unpacked_again(fresh: Sandbox) -> None:
+def test_a_package_that_was_half_unpacked_is_unpacked_again(fresh):
     file, query = state_in(fresh, "half-installed")
     vm = Vm(
         fresh,
@@ -364,7 +317,7 @@ def test_a_package_that_was_half_unpacked_is_unpacked_again(fresh: Sandbox) -> N
     assert tools == ["dpkg", "apt-get", "apt-get"]
 
 
-def test_what_dpkg_cannot_bring_to_an_end_is_a_failure(fresh: Sandbox) -> None:
+def test_what_dpkg_cannot_bring_to_an_end_is_a_failure(fresh):
     said = "dpkg: error processing package haproxy (--configure):"
     vm = Vm(
         fresh,
@@ -385,9 +338,7 @@ def test_what_dpkg_cannot_bring_to_an_end_is_a_failure(fresh: Sandbox) -> None:
         pytest.param("echo config-files", id="another build after the package"),
     ],
 )
-def test_package_tools_are_left_alone_when_haproxy_is_there(
-    fresh: Sandbox, state: str
-) -> None:
+def test_package_tools_are_left_alone_when_haproxy_is_there(fresh, state):
     vm = Vm(fresh, apt_get="exit 1", dnf="exit 1", dpkg="exit 1", dpkg_query=state)
     vm.put()
     assert vm.install().returncode == 0
@@ -400,7 +351,7 @@ FORBIDDEN = (
 )
 
 
-def test_nothing_but_the_distributions_haproxy_is_fetched(fresh: Sandbox) -> None:
+def test_nothing_but_the_distributions_haproxy_is_fetched(fresh):
     """No other repository, no root shell for a user, no kubectl: nor asked for."""
     tools = dict.fromkeys(FORBIDDEN, "exit 1")
     vm = Vm(fresh, **tools, apt_get=INSTALLS, dpkg="exit 0", dpkg_query="exit 1")
@@ -421,7 +372,7 @@ def can_unshare() -> bool:
 
 
 @pytest.mark.skipif(not can_unshare(), reason="no mount namespaces for this user")
-def test_nothing_is_written_but_configuration_state_and_lock(fresh: Sandbox) -> None:
+def test_nothing_is_written_but_configuration_state_and_lock(fresh):
     """The whole file system is read-only, except for the script's own places."""
     made = fresh.directory / "tmp"
     made.mkdir()
@@ -447,9 +398,7 @@ def test_nothing_is_written_but_configuration_state_and_lock(fresh: Sandbox) -> 
 
 
 @pytest.mark.parametrize(("state", "asked"), [("off", True), ("on", False)])
-def test_selinux_lets_haproxy_use_any_port(
-    fresh: Sandbox, state: str, asked: bool
-) -> None:
+def test_selinux_lets_haproxy_use_any_port(fresh, state, asked):
     path = fresh.path(
         selinuxenabled="exit 0",
         getsebool=f"echo '$1 --> {state}'",

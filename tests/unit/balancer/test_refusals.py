@@ -3,7 +3,7 @@
 
 import pytest
 
-from tests.unit.balancer.sandbox import INSTALL, Sandbox
+from tests.unit.balancer.sandbox import INSTALL
 
 CP = ("--control-plane", "cp=10.0.0.1")
 WEB = ("expose", "web", "--port", "80", "--node-port", "30080")
@@ -12,74 +12,52 @@ WEB = ("expose", "web", "--port", "80", "--node-port", "30080")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        pytest.param((), "no verb", id="nothing at all"),
-        pytest.param(("frob",), "'frob' is not known", id="unknown verb"),
-        pytest.param(("install",), "at least one --control-plane", id="no node"),
-        pytest.param(("install", *CP, "--frob", "1"), "'--frob'", id="unknown option"),
-        pytest.param(("install", "--api-port"), "needs a value", id="no value"),
-        pytest.param(("install", *CP, "--api-port", "0"), "port number", id="port 0"),
-        pytest.param(
-            ("install", *CP, "--api-port", "65536"), "port number", id="port 65536"
-        ),
-        pytest.param(
-            ("install", *CP, "--api-port", "0x50"), "port number", id="port in hex"
-        ),
-        pytest.param(
-            ("install", *CP, "--api-port", "8404"), "used twice", id="port of ours"
-        ),
-        pytest.param(("install", *CP, *CP), "given twice", id="control plane twice"),
-        pytest.param(
+        ((), "no verb"),
+        (("frob",), "'frob' is not known"),
+        (("install",), "at least one --control-plane"),
+        (("install", *CP, "--frob", "1"), "'--frob'"),
+        (("install", "--api-port"), "needs a value"),
+        (("install", *CP, "--api-port", "0"), "port number"),
+        (("install", *CP, "--api-port", "65536"), "port number"),
+        (("install", *CP, "--api-port", "0x50"), "port number"),
+        (("install", *CP, "--api-port", "8404"), "used twice"),
+        (("install", *CP, *CP), "given twice"),
+        (
             ("install", *CP, "--worker", "w=10.0.0.2", "--worker", "w=10.0.0.3"),
             "given twice",
-            id="worker twice",
         ),
-        pytest.param(
+        (
             ("install", *CP, "--worker", "w=10.0.0.2", "--worker", "x=10.0.0.2"),
             "already that of worker",
-            id="address twice",
         ),
-        pytest.param(
-            ("install", *CP, "--worker", "w=10.0.0.2:80"), "without a port", id="port"
-        ),
-        pytest.param(
-            ("install", "--control-plane", "cp=10.0.0.1:"), "port", id="empty port"
-        ),
-        pytest.param(
-            ("install", *CP, "--http-proxy", "ftp://u:s3cret@p"), "http", id="proxy"
-        ),
-        pytest.param(
-            ("install", *CP, "--http-proxy", "-"), "standard input", id="no proxy"
-        ),
-        pytest.param(("add-worker", "w=10.0.0.2"), "not installed", id="add too early"),
-        pytest.param(("remove-worker", "w"), "not installed", id="remove too early"),
-        pytest.param(WEB, "not installed", id="expose too early"),
-        pytest.param(("unexpose", "web"), "not installed", id="unexpose too early"),
-        pytest.param(("add-worker",), "needs NAME", id="add nothing"),
-        pytest.param(("remove-worker",), "needs NAME", id="remove nothing"),
-        pytest.param(("unexpose",), "needs NAME", id="unexpose nothing"),
-        pytest.param(("expose",), "needs NAME", id="expose nothing"),
-        pytest.param(("expose", "web", "--port", "80"), "--node-port", id="no port"),
-        pytest.param((*WEB, "--protocol", "sctp"), "tcp or udp", id="sctp"),
-        pytest.param(
-            (*WEB, "--protocol", "udp", "--proxy-protocol", "yes"),
-            "for TCP only",
-            id="PROXY protocol over UDP",
-        ),
-        pytest.param((*WEB, "--proxy-protocol", "v1"), "'yes'", id="PROXY version"),
-        pytest.param((*WEB, "--health-port", "0"), "port number", id="health port"),
-        pytest.param((*WEB, *WEB[1:]), "given twice", id="one name twice"),
-        pytest.param(("expose", "--port", "80"), "needs NAME before", id="no name"),
-        pytest.param((*WEB, "other"), "--port and --node-port", id="name alone"),
-        pytest.param((*WEB, "--source", "10.0.0.1"), "ADDRESS/PREFIX", id="source"),
-        pytest.param((*WEB, "--source", "10.0.0.0/33"), "PREFIX", id="source's prefix"),
-        pytest.param((*WEB, "--source", "x/8"), "PREFIX", id="source's address"),
-        pytest.param((*WEB, "--check-port", "x"), "port number", id="check port"),
-        pytest.param(("status", "now"), "no argument", id="status with argument"),
+        (("install", *CP, "--worker", "w=10.0.0.2:80"), "without a port"),
+        (("install", "--control-plane", "cp=10.0.0.1:"), "port"),
+        (("install", *CP, "--http-proxy", "ftp://u:s3cret@p"), "http"),
+        (("install", *CP, "--http-proxy", "-"), "standard input"),
+        (("add-worker", "w=10.0.0.2"), "not installed"),
+        (("remove-worker", "w"), "not installed"),
+        (WEB, "not installed"),
+        (("unexpose", "web"), "not installed"),
+        (("add-worker",), "needs NAME"),
+        (("remove-worker",), "needs NAME"),
+        (("unexpose",), "needs NAME"),
+        (("expose",), "needs NAME"),
+        (("expose", "web", "--port", "80"), "--node-port"),
+        ((*WEB, "--protocol", "sctp"), "tcp or udp"),
+        ((*WEB, "--protocol", "udp", "--proxy-protocol", "yes"), "for TCP only"),
+        ((*WEB, "--proxy-protocol", "v1"), "'yes'"),
+        ((*WEB, "--health-port", "0"), "port number"),
+        ((*WEB, *WEB[1:]), "given twice"),
+        (("expose", "--port", "80"), "needs NAME before"),
+        ((*WEB, "other"), "--port and --node-port"),
+        ((*WEB, "--source", "10.0.0.1"), "ADDRESS/PREFIX"),
+        ((*WEB, "--source", "10.0.0.0/33"), "PREFIX"),
+        ((*WEB, "--source", "x/8"), "PREFIX"),
+        ((*WEB, "--check-port", "x"), "port number"),
+        (("status", "now"), "no argument"),
     ],
 )
-def test_is_refused_and_nothing_is_written(
-    fresh: Sandbox, arguments: tuple[str, ...], said: str
-) -> None:
+def test_is_refused_and_nothing_is_written(fresh, arguments, said):
     line = fresh.refused(*arguments)
     assert said in line
     assert "s3cret" not in line
@@ -119,14 +97,14 @@ def test_is_refused_and_nothing_is_written(
         "w=[fd00::1",
     ],
 )
-def test_garbage_is_refused(shared: Sandbox, value: str) -> None:
+def test_garbage_is_refused(shared, value):
     before = shared.written()
     shared.refused("add-worker", "good=10.0.0.77", value)
     assert shared.written() == before
     assert shared.acts() == []
 
 
-def test_addresses_of_both_families_are_taken(serving: Sandbox) -> None:
+def test_addresses_of_both_families_are_taken(serving):
     given = {
         "a": ("10.0.0.1", "10.0.0.1"),
         "w.example.org": ("255.255.255.254", "255.255.255.254"),
@@ -147,28 +125,28 @@ def test_addresses_of_both_families_are_taken(serving: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("port", ["6443", "8404", "80"])
-def test_a_port_that_is_taken_is_refused(shared: Sandbox, port: str) -> None:
+def test_a_port_that_is_taken_is_refused(shared, port):
     before = shared.written()
     line = shared.refused("expose", "web-2", "--port", port, "--node-port", "30081")
     assert f"port {port} is used twice" in line
     assert shared.written() == before
 
 
-def test_the_api_port_may_not_move_onto_a_service(shared: Sandbox) -> None:
+def test_the_api_port_may_not_move_onto_a_service(shared):
     line = shared.refused("install", "--api-port", "80", *CP)
     assert "used twice" in line
     assert "web" in line
 
 
 @pytest.mark.parametrize("line", ["worker", "worker a", "service web 80 30080"])
-def test_a_damaged_state_is_not_guessed_at(balancer: Sandbox, line: str) -> None:
+def test_a_damaged_state_is_not_guessed_at(balancer, line):
     balancer.state.write_text(f"{balancer.state.read_text()}{line}\n")
     before = balancer.written()
     assert "damaged" in balancer.refused("remove-worker", "worker5")
     assert balancer.written() == before
 
 
-def test_a_state_of_a_later_format_is_not_guessed_at(balancer: Sandbox) -> None:
+def test_a_state_of_a_later_format_is_not_guessed_at(balancer):
     state = balancer.state.read_text()
     balancer.state.write_text(state.replace("format 1", "format 2"))
     before = balancer.written()
@@ -178,6 +156,6 @@ def test_a_state_of_a_later_format_is_not_guessed_at(balancer: Sandbox) -> None:
     assert balancer.written() == before
 
 
-def test_a_control_character_does_not_break_the_one_line(fresh: Sandbox) -> None:
+def test_a_control_character_does_not_break_the_one_line(fresh):
     line = fresh.refused(*INSTALL, "--worker", "a\n\x1b[31mb\r=10.0.0.1")
     assert line.isprintable()

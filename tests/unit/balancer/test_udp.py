@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -185,7 +185,7 @@ class Client:
 
 
 @pytest.fixture
-def site(tmp_path: Path, haproxy: str) -> Iterator[Site]:
+def site(tmp_path, haproxy):
     for program in ("nft", "conntrack", "ip", "unshare", "nsenter"):
         assert shutil.which(program, path=PATH), "python3 -m lab install --with-tests"
     with contextlib.ExitStack() as stack:
@@ -202,7 +202,7 @@ def site(tmp_path: Path, haproxy: str) -> Iterator[Site]:
         yield site
 
 
-def test_datagrams_reach_all_workers_and_answers_come_back(site: Site) -> None:
+def test_datagrams_reach_all_workers_and_answers_come_back(site):
     assert site.do("expose", "dns", *EXPOSE, *HEALTH) == "changed"
     assert {site.client().ask()[0] for _ in range(6)} == set(WORKERS)
     assert site.do("expose", "dns", *EXPOSE, *HEALTH) == "unchanged"
@@ -212,7 +212,7 @@ def test_datagrams_reach_all_workers_and_answers_come_back(site: Site) -> None:
     wait_until(lambda: set(site.states().values()) == {"UP"})
 
 
-def test_a_flow_goes_on_while_others_come_and_go(site: Site) -> None:
+def test_a_flow_goes_on_while_others_come_and_go(site):
     site.do("expose", "dns", *EXPOSE, *HEALTH)
     flow = site.client()
     first = flow.ask()
@@ -230,7 +230,7 @@ def test_a_flow_goes_on_while_others_come_and_go(site: Site) -> None:
     assert WORKERS[int(leaving[-1])] not in seen
 
 
-def test_a_worker_that_is_not_healthy_loses_its_flows_to_others(site: Site) -> None:
+def test_a_worker_that_is_not_healthy_loses_its_flows_to_others(site):
     site.do("expose", "dns", *EXPOSE, *HEALTH)
     flow = site.client(limit=1)
     lost, _ = flow.ask()
@@ -242,7 +242,7 @@ def test_a_worker_that_is_not_healthy_loses_its_flows_to_others(site: Site) -> N
     wait_until(lambda: site.client().ask()[0] == lost)
 
 
-def test_all_get_packets_where_every_check_fails(site: Site) -> None:
+def test_all_get_packets_where_every_check_fails(site):
     # Nothing listens on kubelet's port here.
     site.do("expose", "dns", *EXPOSE)
     wait_until(lambda: set(site.states().values()) == {"DOWN"})
@@ -250,7 +250,7 @@ def test_all_get_packets_where_every_check_fails(site: Site) -> None:
     wait_until(lambda: {site.client().ask()[0] for _ in range(6)} == set(WORKERS))
 
 
-def test_only_clients_of_the_sources_are_served(site: Site) -> None:
+def test_only_clients_of_the_sources_are_served(site):
     site.do("expose", "dns", *EXPOSE, *HEALTH, "--source", "10.9.0.0/16")
     assert site.client(limit=1).ask() == ("", "")
     allowed = ("--source", "10.0.0.0/8", "--source", "10.1.0.2/32")
@@ -262,7 +262,7 @@ def test_only_clients_of_the_sources_are_served(site: Site) -> None:
     assert site.client().ask()[0] in WORKERS
 
 
-def test_a_failure_of_the_rules_leaves_everything_as_it_was(site: Site) -> None:
+def test_a_failure_of_the_rules_leaves_everything_as_it_was(site):
     site.do("expose", "dns", *EXPOSE, *HEALTH)
     before = site.written()
     rules = site.inside("nft", "list", "ruleset")
@@ -286,7 +286,7 @@ def test_a_failure_of_the_rules_leaves_everything_as_it_was(site: Site) -> None:
     assert site.report().current
 
 
-def test_ipv6_clients_reach_ipv6_workers(site: Site) -> None:
+def test_ipv6_clients_reach_ipv6_workers(site):
     site.start_worker("fd00:2::2")
     site.do("expose", "dns", *EXPOSE, *HEALTH)
     site.do("add-worker", "w-6=fd00:2::2")
@@ -294,7 +294,7 @@ def test_ipv6_clients_reach_ipv6_workers(site: Site) -> None:
     assert site.client().ask()[0] in WORKERS
 
 
-def test_nothing_is_forwarded_any_more_when_the_last_service_goes(site: Site) -> None:
+def test_nothing_is_forwarded_any_more_when_the_last_service_goes(site):
     forwarding = ("cat", "/proc/sys/net/ipv4/ip_forward")
     assert site.inside(*forwarding).strip() == "0"
     site.do("expose", "dns", *EXPOSE, *HEALTH)
@@ -309,9 +309,7 @@ def test_nothing_is_forwarded_any_more_when_the_last_service_goes(site: Site) ->
 
 
 @pytest.mark.parametrize("routes", [True, False])
-def test_only_a_vm_that_is_a_router_forwards_other_packets(
-    site: Site, routes: bool
-) -> None:
+def test_only_a_vm_that_is_a_router_forwards_other_packets(site, routes):
     """The client sends to a worker itself, through the load balancer."""
     site.route_through()
     site.inside("sh", "-c", f"echo {routes:d} >/proc/sys/net/ipv4/ip_forward")
@@ -326,7 +324,7 @@ def test_only_a_vm_that_is_a_router_forwards_other_packets(
     assert forwarding == f"{routes:d}"
 
 
-def test_a_port_that_a_program_receives_at_is_refused(site: Site) -> None:
+def test_a_port_that_a_program_receives_at_is_refused(site):
     server = (
         "import socket; s = socket.socket(type=2); s.bind(('', 53)); print(1); input()"
     )
@@ -343,7 +341,7 @@ def test_a_port_that_a_program_receives_at_is_refused(site: Site) -> None:
     assert site.report().services == ()
 
 
-def test_the_rules_are_there_again_after_the_vm_has_started_anew(site: Site) -> None:
+def test_the_rules_are_there_again_after_the_vm_has_started_anew(site):
     site.do("expose", "dns", *EXPOSE, *HEALTH)
     site.inside("nft", "flush", "ruleset")
     site.inside(site.environment["LB_SYSTEMCTL"], "restart", "tacker-k8s-mgmt-udp")
