@@ -88,10 +88,7 @@ def left(*pods, budgets=(), words="timeout"):
             "w1 was not drained after 300 s: still there: default/web-1, default/db; "
             f"PodDisruptionBudget {TOLD} keeps default/web-1; kubectl: timeout",
         ),
-        (
-            left(words="refused"),
-            "w1 was not drained after 300 s: kubectl: refused",
-        ),
+        (left(words="refused"), "w1 was not drained after 300 s: kubectl: refused"),
         (
             left(*(web(f"web-{n}") for n in range(10)), words="w"),
             "w1 was not drained after 300 s: still there: default/web-0, "

@@ -67,57 +67,29 @@ def test_labels_that_a_workload_needs(one, yes, no):
 
 SSD = {"disk": "ssd"}
 TAINT = {"key": "only", "value": "db", "effect": "NoSchedule"}
-AWAY = served(NodeMetadata("w2", labels=SSD), in_service=False)
+PREFERENCE = {**TAINT, "effect": "PreferNoSchedule"}
+NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
+
+
+def ssd(**fields):
+    return NodeMetadata("w2", labels=SSD, **fields)
+
+
+AWAY = served(ssd(), in_service=False)
 
 
 @pytest.mark.parametrize(
     ("other", "kind", "is_stranded"),
     [
-        pytest.param(
-            NodeMetadata("w2", labels=SSD), "Deployment", False, id="in service"
-        ),
-        pytest.param(
-            NodeMetadata("w2", labels=SSD, unschedulable=True),
-            "Deployment",
-            True,
-            id="cordoned",
-        ),
-        pytest.param(
-            NodeMetadata("w2", labels=SSD, unschedulable=True),
-            "DaemonSet",
-            False,
-            id="cordoned, which a DaemonSet does not mind",
-        ),
+        pytest.param(ssd(), "Deployment", False, id="in service"),
+        pytest.param(ssd(unschedulable=True), "Deployment", True, id="cordoned"),
+        # It does not mind the cordon.
+        pytest.param(ssd(unschedulable=True), "DaemonSet", False, id="DaemonSet"),
         pytest.param(AWAY, "DaemonSet", True, id="in maintenance"),
-        pytest.param(
-            served(AWAY, in_service=True), "CronJob", False, id="comes back from it"
-        ),
-        pytest.param(
-            NodeMetadata("w2", labels=SSD, taints=(TAINT,)),
-            "CronJob",
-            True,
-            id="tainted",
-        ),
-        pytest.param(
-            NodeMetadata(
-                "w2", labels=SSD, taints=({**TAINT, "effect": "PreferNoSchedule"},)
-            ),
-            "Deployment",
-            False,
-            id="tainted as a preference",
-        ),
-        pytest.param(
-            NodeMetadata(
-                "w2",
-                labels=SSD,
-                taints=(
-                    {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
-                ),
-            ),
-            "Deployment",
-            False,
-            id="not Ready for now",
-        ),
+        pytest.param(served(AWAY, in_service=True), "CronJob", False, id="comes back"),
+        pytest.param(ssd(taints=(TAINT,)), "CronJob", True, id="tainted"),
+        pytest.param(ssd(taints=(PREFERENCE,)), "Deployment", False, id="preference"),
+        pytest.param(ssd(taints=(NOT_READY,)), "Deployment", False, id="not Ready"),
     ],
 )
 def test_only_a_node_on_which_pods_can_start_replaces_another(other, kind, is_stranded):

@@ -227,17 +227,12 @@ def test_of_a_host_with_a_rescued_failure_the_last_one_counts():
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        pytest.param(failed("a", message="x\n  y"), "a: T: x y", id="one-line"),
-        pytest.param(
-            failed("a", message="secret?", no_log=True),
-            "a: T: (censored by no_log)",
-            id="no_log",
-        ),
-        pytest.param(failed("a", message=""), "a: T: no message", id="silent"),
-        pytest.param(
+        (failed("a", message="x\n  y"), "a: T: x y"),
+        (failed("a", message="secret?", no_log=True), "a: T: (censored by no_log)"),
+        (failed("a", message=""), "a: T: no message"),
+        (
             failed("a", "unreachable", message="timed out"),
             "a is unreachable (task T): timed out",
-            id="unreachable",
         ),
     ],
 )

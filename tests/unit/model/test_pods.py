@@ -185,12 +185,7 @@ def near(key, operator, *values):
         (tolerating(operator="Exists"), {"taints": (CNF, LEADING)}, True),
         (tolerating(operator="Exists"), {"taints": (CNF,), "ready": False}, False),
         (tolerating(operator="Exists"), {"unschedulable": True}, True),
-        (tolerating(key="dedicated", value="cnf"), {"taints": (CNF,)}, True),
-        (tolerating(key="dedicated", value="db"), {"taints": (CNF,)}, False),
-        (tolerating(key="dedicated", operator="Exists"), {"taints": (CNF,)}, True),
-        (tolerating(key="other", operator="Exists"), {"taints": (CNF,)}, False),
         (tolerating(**CNF), {"taints": (CNF, LEADING)}, False),
-        (tolerating(**{**CNF, "effect": "NoExecute"}), {"taints": (CNF,)}, False),
         (
             tolerating(key="size", operator="Gt", value="3"),
             {"taints": ({**CNF, "key": "size", "value": "4"},)},
