@@ -130,6 +130,7 @@ def test_two_calls_do_not_overlap(serving):
 
 
 def test_calls_at_the_same_time_are_all_done(serving):
+    serving.environment["LB_LOCK_SECONDS"] = "60"
     calls = [serving.start("add-worker", f"w{n}=10.9.0.{n}") for n in range(1, 5)]
     for call in calls:
         _, stderr = call.communicate(timeout=60)
