@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from lab import LabError, chaos, demo, kind, pins
+from lab import LabError, chaos, demo, pins, settings
 from lab.artifacts import cli as artifacts
 from lab.cloud import cli as hosts
 from lab.manager import Lab
@@ -59,7 +59,7 @@ def _add_up(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
     )
     up.add_argument(
         "--memory",
-        type=kind.size,
+        type=settings.bytes_of,
         metavar="SIZE",
         help="limit of such a VM (default: 3G)",
     )

@@ -2,21 +2,21 @@
 """The Python environments: built from pins, kept in the cache, rebuilt with new pins.
 
 Each environment's name carries a digest of its pins, so a finished one is never
-changed under a running lab (except for the project itself, see project.py). The pins
-name every package, so nothing has to be resolved; uv installs them, and pip where uv
-cannot.
+changed under a running lab, except for the project itself, which is installed as an
+operator would do it, from a copy. The pins name every package, so nothing has to be
+resolved; uv installs them, and pip where uv cannot.
 """
 
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from lab import LabError, command, files
 from lab.report import Report
-from lab.settings import SYSTEM_PYTHON, Settings
+from lab.settings import ROOT, SYSTEM_PYTHON, Settings
 
 PINS = Path(__file__).parent / "constraints"
 TACKER = "tacker"
@@ -194,3 +194,82 @@ def _in_use(settings: Settings, proc: Path = Path("/proc")) -> bool:
         except OSError:
             continue
     return False
+
+
+PROJECT_PARTS = (
+    "LICENSE",
+    "MANIFEST.in",
+    "README.rst",
+    "pyproject.toml",
+    "samples",
+    "scripts",
+    "setup.py",
+    "tacker_k8s_mgmt",
+)
+PROJECT_IGNORED = shutil.ignore_patterns(
+    "__pycache__", "*.pyc", "*~", ".*", "*.egg-info"
+)
+
+
+def project_stamp(settings: Settings, name: str) -> Path:
+    """File in an environment with the digest of the installed contents."""
+    return path(settings, name) / ".project"
+
+
+def project_sources(root: Path = ROOT) -> Iterator[Path]:
+    """Every file that belongs to the installed project."""
+    for part in PROJECT_PARTS:
+        path = root / part
+        if path.is_file():
+            yield path
+        else:
+            hidden = (p for p in path.rglob("*") if p.is_file())
+            yield from (p for p in hidden if not _is_by_product(p.relative_to(root)))
+
+
+def project_digest(root: Path = ROOT) -> str:
+    """What the project's files are, in short."""
+    paths = list(project_sources(root))
+    names = sorted(str(path.relative_to(root)) for path in paths)
+    return files.digest(paths, *names)
+
+
+def has_project(settings: Settings, name: str) -> bool:
+    """Whether an environment has the project as it is now."""
+    file = project_stamp(settings, name)
+    return file.exists() and file.read_text() == project_digest()
+
+
+def install_project(settings: Settings, report: Report, name: str) -> None:
+    """Install the project into an environment unless it is installed as it is now.
+
+    :raises LabError: it could not be built.
+    """
+    if has_project(settings, name):
+        return
+    current = project_digest()
+    # Always the same place: the installer's cache goes by the path.
+    copy = settings.cache / "project"
+    with report.step(f"project, {name}"):
+        shutil.rmtree(copy, ignore_errors=True)
+        copy.mkdir()
+        for part in PROJECT_PARTS:
+            source = ROOT / part
+            if source.is_dir():
+                shutil.copytree(source, copy / part, ignore=PROJECT_IGNORED)
+            else:
+                shutil.copy(source, copy)
+        environment = path(settings, name)
+        arguments = [
+            "--no-deps",
+            "--no-build-isolation",
+            "--force-reinstall",
+            str(copy),
+        ]
+        install(settings, environment, arguments)
+        shutil.rmtree(copy)
+        project_stamp(settings, name).write_text(current)
+
+
+def _is_by_product(path: Path) -> bool:
+    return path.suffix == ".pyc" or any(p.startswith(".") for p in path.parts)

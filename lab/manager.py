@@ -6,25 +6,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab import (
-    LabError,
-    environments,
-    files,
-    helm,
-    kind,
-    kubectl,
-    packages,
-    pins,
-    project,
-    seed,
-    suites,
-    tasks,
-)
+from lab import LabError, environments, files, packages, pins, programs, seed, suites
 from lab.cloud.systemd import cgroups, requirements, root
 from lab.namespace import Namespace, clean_environment, user_environment
 from lab.real import build, site
-from lab.report import Report
-from lab.settings import SYSTEM_PYTHON, Settings, places
+from lab.report import Report, Task, run_all
+from lab.settings import SYSTEM_PYTHON, Settings, choose_kind, places
 
 TAIL_LINES = "100"
 
@@ -55,7 +42,7 @@ class Lab:
         with files.locked(self._settings.cache / "lock", self._busy):
             self._install(missing, names)
             for name in environments.TESTED if with_tests else [environments.TACKER]:
-                project.install(self._settings, self._report, name)
+                environments.install_project(self._settings, self._report, name)
                 if with_tests:
                     environments.add_tests(self._settings, self._report, name)
             if with_tests:
@@ -83,9 +70,9 @@ class Lab:
         self._require_venv(names)
         environments.prepare_tools(settings, self._report)
         work = [
-            tasks.Task("kubectl", lambda: kubectl.prepare(settings)),
-            tasks.Task("helm", lambda: helm.prepare(settings)),
-            tasks.Task(
+            Task("kubectl", lambda: programs.prepare_kubectl(settings)),
+            Task("helm", lambda: programs.prepare_helm(settings)),
+            Task(
                 "environments",
                 lambda: environments.prepare(settings, self._report, names),
             ),
@@ -99,8 +86,8 @@ class Lab:
                 with self._report.step(f"apt: {wanted}"):
                     packages.install(missing, log)
 
-            work.append(tasks.Task("apt", apt))
-        tasks.run_all(work)
+            work.append(Task("apt", apt))
+        run_all(work)
 
     def make_databases(self) -> None:
         """Make the databases that every new lab starts with, unless they are there.
@@ -144,7 +131,7 @@ class Lab:
             if kubespray:
                 real = True
                 build.prepare(self._settings, self._report, kubespray)
-            if kind.choose(self._settings, real=real, memory=memory):
+            if choose_kind(self._settings, real=real, memory=memory):
                 self._prepare_real_hosts()
             seed.copy(self._settings)
             self._namespace.start()

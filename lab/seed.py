@@ -27,8 +27,7 @@ HERE = Path(__file__).parent
 DEPENDENCIES = (
     HERE / "etc" / "my.cnf",
     HERE / "etc" / "databases.sql",
-    HERE / "services" / "identity.py",
-    HERE / "services" / "keystone.py",
+    HERE / "services" / "openstack.py",
 )
 PARTS = ("mysql", "keystone")
 

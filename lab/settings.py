@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where one lab is and what its services are called: every path, port and password.
+"""Where one lab is, what its services are called, and which kind of hosts it has.
 
 Ports are fixed and passwords known: services listen on the loopback address of the
 lab's own network namespace, which nothing outside it can reach, so two labs never meet.
 """
 
+import json
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from lab import LabError
 
 ROOT = Path(__file__).resolve().parent.parent
 # Not the first python3 in PATH: hosts of the lab must find the same interpreter.
@@ -156,3 +160,69 @@ def places(settings: Settings) -> dict[str, str]:
         "LAB_CACHE": str(settings.cache),
         "LAB_CLOUD_STATE": str(settings.cloud),
     }
+
+
+DEFAULT_MEMORY = 3 * 2**30
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+@dataclass(frozen=True)
+class Real:
+    """The hosts of a real lab.
+
+    :ivar memory: limit of each VM in bytes.
+    """
+
+    memory: int = DEFAULT_MEMORY
+
+
+def bytes_of(text: str) -> int:
+    """Bytes of a size such as ``3G`` or ``1536M``.
+
+    :raises ValueError: it is no such size.
+    """
+    match = re.fullmatch(r"([1-9]\d*)([KMG]?)", text.upper())
+    if not match:
+        raise ValueError(f"{text} is no size such as 3G")
+    return int(match[1]) * UNITS[match[2]]
+
+
+def load_kind(settings: Settings) -> Real | None:
+    """The real hosts of a lab; None when its hosts are ordinary."""
+    try:
+        values = json.loads(_kind_file(settings).read_text())
+    except FileNotFoundError:
+        return None
+    return Real(**values)
+
+
+def choose_kind(settings: Settings, *, real: bool, memory: int | None) -> Real | None:
+    """The kind of a lab that is started: as wanted for a new one, else as it was made.
+
+    :param real: have VMs boot systemd; default: as before.
+    :param memory: limit of such a VM in bytes; default: as before, else
+        :data:`DEFAULT_MEMORY`.
+    :raises LabError: the lab has hosts of another kind.
+    """
+    before = load_kind(settings)
+    if not settings.cloud.exists():
+        if not real:
+            _kind_file(settings).unlink(missing_ok=True)
+            return None
+        before = Real(memory or DEFAULT_MEMORY)
+        _kind_file(settings).write_text(json.dumps(asdict(before)))
+    wanted = before.memory if before else None
+    if (real and not before) or (memory and memory != wanted):
+        has = (
+            f"boot systemd with {wanted} bytes of memory" if before else "are ordinary"
+        )
+        raise LabError(
+            f"The VMs of the lab in {settings.state} {has}. For others, take it down"
+            " first (python3 -m lab down) or use another --state",
+            2,
+        )
+    return before
+
+
+def _kind_file(settings: Settings) -> Path:
+    return settings.state / "real.json"

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lab import LabError, command, files
-from lab.artifacts.archives import sha256
+from lab.artifacts.images import sha256
 from lab.cloud.systemd import root
 from lab.report import Report
 from lab.settings import Settings

@@ -5,16 +5,13 @@ import argparse
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lab import LabError
 from lab.artifacts import golang, internet, mirror, releases
-from lab.real import checkout, site
+from lab.real import site
 from lab.report import Report
 from lab.settings import Settings, from_environment
-
-if TYPE_CHECKING:
-    from lab.manager import Lab
 
 INTERNET, BUILD = "internet", "build"
 
@@ -79,7 +76,7 @@ def source(args: argparse.Namespace) -> Path | str | None:
     return named
 
 
-def run(_lab: "Lab", args: argparse.Namespace) -> None:
+def run(_lab: object, args: argparse.Namespace) -> None:
     """Download, build or check what releases of kubespray need.
 
     :raises LabError: see :func:`prepare`.
@@ -98,7 +95,7 @@ def prepare(
     report: Report,
     names: Iterable[str],
     source: Path | str | None = None,
-    kubespray: checkout.Checkout | None = None,
+    kubespray: site.Checkout | None = None,
 ) -> dict[str, Path]:
     """The mirrors of releases of kubespray, all from one source.
 
@@ -121,7 +118,7 @@ def prepare(
         return {each.name: mirror.make(settings, report, each) for each in wanted}
     for release in wanted:
         if not internet.is_ready(settings, release):
-            tree = kubespray or checkout.find(release.name, settings.cache, report)
+            tree = kubespray or site.find_checkout(release.name, settings.cache, report)
             internet.make(settings, report, release, tree)
     return {release.name: internet.path(settings) for release in wanted}
 

@@ -1,15 +1,374 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The images: which programs are in each, and what a container of it runs."""
+"""Container images for a mirror, made of programs and Debian packages."""
 
-from collections.abc import Callable, Mapping, Sequence
+import gzip
+import hashlib
+import io
+import json
+import re
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import IO, Any
 
-from lab import command
-from lab.artifacts import archives, debian, layout
-from lab.artifacts.archives import Entry
-from lab.artifacts.registry import Layer, Start, Storage
+from lab import LabError, command
+from lab.artifacts import releases
+from lab.files import digest
 from lab.settings import Settings
+
+# The fastest: it is packed once and unpacked on every node.
+LEVEL = 1
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A member of an archive.
+
+    :ivar name: without a leading slash.
+    :ivar source: a file with its contents, or the contents themselves. None: a
+        directory.
+    :ivar link: where a symbolic link points to; then there is no source.
+    """
+
+    name: str
+    source: Path | bytes | None = None
+    mode: int = 0o755
+    link: str = ""
+
+
+def write_archive(target: Path, entries: Iterable[Entry]) -> tuple[str, str]:
+    """Write a compressed archive, whose members all belong to root.
+
+    :returns: SHA-256 of the archive and of what it is uncompressed, in hexadecimal.
+    """
+    with target.open("wb") as file:
+        packed = _Digesting(file)
+        with gzip.GzipFile("", "wb", LEVEL, packed, mtime=0) as unpacked:
+            plain = _Digesting(unpacked)
+            with tarfile.open(
+                fileobj=plain, mode="w|", format=tarfile.GNU_FORMAT
+            ) as tar:
+                for entry in entries:
+                    _add(tar, entry)
+    return packed.digest(), plain.digest()
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def of_directory(root: Path) -> list[Entry]:
+    """All that is in a directory, in the order of the names."""
+    entries = []
+    for path in sorted(root.rglob("*")):
+        name, mode = str(path.relative_to(root)), path.lstat().st_mode & 0o7777
+        if path.is_symlink():
+            entries.append(Entry(name, link=str(path.readlink())))
+        else:
+            source = None if path.is_dir() else path
+            entries.append(Entry(name, source, mode))
+    return entries
+
+
+def _add(tar: tarfile.TarFile, entry: Entry) -> None:
+    info = tarfile.TarInfo(entry.name)
+    info.mode = entry.mode
+    if entry.link:
+        info.type, info.linkname = tarfile.SYMTYPE, entry.link
+        tar.addfile(info)
+    elif entry.source is None:
+        info.type = tarfile.DIRTYPE
+        tar.addfile(info)
+    elif isinstance(entry.source, bytes):
+        info.size = len(entry.source)
+        tar.addfile(info, io.BytesIO(entry.source))
+    else:
+        info.size = entry.source.stat().st_size
+        with entry.source.open("rb") as file:
+            tar.addfile(info, file)
+
+
+class _Digesting(io.RawIOBase):
+    """Passes on what is written, and takes its digest."""
+
+    def __init__(self, target: "IO[bytes] | gzip.GzipFile") -> None:
+        self._target = target
+        self._sum = hashlib.sha256()
+
+    def writable(self) -> bool:
+        """Whether it can be written to."""
+        return True
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        """Pass something on."""
+        self._sum.update(data)
+        return self._target.write(data)
+
+    def digest(self) -> str:
+        """Of all that was written, in hexadecimal."""
+        return self._sum.hexdigest()
+
+
+_ROOT = Path("docker/registry/v2")
+_MEDIA = "application/vnd.oci.image"
+# Something fixed: the same contents shall be the same image.
+_CREATED = "1970-01-01T00:00:00Z"
+PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer that a storage has.
+
+    :ivar digest: SHA-256 of its blob, in hexadecimal.
+    :ivar plain: the same of what it is uncompressed.
+    :ivar size: of the blob, in bytes.
+    """
+
+    digest: str
+    plain: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Start:
+    """The default command of an image's containers."""
+
+    entrypoint: Sequence[str] = ()
+    command: Sequence[str] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class Storage:
+    """The storage directory of a registry."""
+
+    def __init__(self, directory: Path) -> None:
+        self._root = directory / _ROOT
+
+    def layer(self, entries: Iterable[Entry]) -> Layer:
+        """Add a layer."""
+        unfinished = self._root / "unfinished"
+        unfinished.parent.mkdir(parents=True, exist_ok=True)
+        digest, plain = write_archive(unfinished, entries)
+        blob = self._blob(digest)
+        blob.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.replace(blob)
+        return Layer(digest, plain, blob.stat().st_size)
+
+    def image(
+        self, repository: str, tag: str, layers: Sequence[Layer], start: Start
+    ) -> str:
+        """Add an image for amd64 and let a tag name it.
+
+        :returns: the digest of its manifest, in hexadecimal.
+        """
+        config = {
+            "created": _CREATED,
+            "architecture": "amd64",
+            "os": "linux",
+            "config": {
+                "Env": [PATH],
+                "Entrypoint": list(start.entrypoint) or None,
+                "Cmd": list(start.command) or None,
+                "Labels": dict(start.labels) or None,
+            },
+            "rootfs": {
+                "type": "layers",
+                "diff_ids": [f"sha256:{layer.plain}" for layer in layers],
+            },
+        }
+        described, size = self._document(config)
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": f"{_MEDIA}.manifest.v1+json",
+            "config": _descriptor("config.v1+json", described, size),
+            "layers": [
+                _descriptor("layer.v1.tar+gzip", layer.digest, layer.size)
+                for layer in layers
+            ],
+        }
+        digest, _ = self._document(manifest)
+        parts = [described, *(layer.digest for layer in layers)]
+        self._name(repository, tag, digest, parts)
+        return digest
+
+    def adopt(self, repository: str, tag: str, directory: Path) -> None:
+        """Move an image for amd64 from a directory that skopeo has copied it to.
+
+        :param directory: as skopeo's ``dir:`` is.
+        """
+        document = directory / "manifest.json"
+        manifest = json.loads(document.read_text())
+        described = (manifest["config"], *manifest["layers"])
+        names = {part["digest"].partition(":")[2] for part in described}
+        parts = [self._keep(directory / name) for name in names]
+        self._name(repository, tag, self._keep(document), parts)
+
+    def lacks(self, repository: str, tag: str) -> bool:
+        """Whether an image, or a part of it for amd64, is missing."""
+        home = self._root / "repositories" / repository / "_manifests/tags"
+        try:
+            digest = (home / tag / "current/link").read_text().partition(":")[2]
+            manifest = self._read(digest)
+            if "manifests" in manifest:
+                manifest = self._read(_of_amd64(manifest["manifests"]))
+            parts = [manifest["config"], *manifest["layers"]]
+        except (OSError, ValueError, KeyError, StopIteration):
+            return True
+        blobs = (self._blob(part["digest"].partition(":")[2]) for part in parts)
+        return not all(blob.is_file() for blob in blobs)
+
+    def _read(self, digest: str) -> Any:
+        return json.loads(self._blob(digest).read_text())
+
+    def _document(self, content: Mapping[str, Any]) -> tuple[str, int]:
+        data = json.dumps(content, sort_keys=True).encode()
+        unfinished = self._root / "unfinished"
+        unfinished.write_bytes(data)
+        return self._keep(unfinished), len(data)
+
+    def _keep(self, file: Path) -> str:
+        """Move a file to the blobs; its digest."""
+        digest = sha256(file)
+        blob = self._blob(digest)
+        blob.parent.mkdir(parents=True, exist_ok=True)
+        file.replace(blob)
+        return digest
+
+    def _name(
+        self, repository: str, tag: str, digest: str, parts: Iterable[str]
+    ) -> None:
+        """Let a tag name the manifest with a digest, whose parts are there."""
+        home = self._root / "repositories" / repository
+        for part in parts:
+            _link(home / "_layers/sha256" / part, part)
+        _link(home / "_manifests/revisions/sha256" / digest, digest)
+        named = home / "_manifests/tags" / tag
+        _link(named / "index/sha256" / digest, digest)
+        _link(named / "current", digest)
+
+    def _blob(self, digest: str) -> Path:
+        return self._root / "blobs/sha256" / digest[:2] / digest / "data"
+
+
+def _of_amd64(manifests: Iterable[Mapping[str, Any]]) -> str:
+    found = (
+        manifest["digest"].partition(":")[2]
+        for manifest in manifests
+        if manifest.get("platform", {}).get("architecture") == "amd64"
+    )
+    return str(next(found))
+
+
+def _descriptor(kind: str, digest: str, size: int) -> dict[str, Any]:
+    return {"mediaType": f"{_MEDIA}.{kind}", "digest": f"sha256:{digest}", "size": size}
+
+
+def _link(directory: Path, digest: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "link").write_text(f"sha256:{digest}")
+
+
+DEBIAN_LIMIT = 600
+OS_RELEASE = Path("/etc/os-release")
+# Change it to keep other parts of packages.
+DEBIAN_RECIPE = "1"
+# What packages need for their installation only, and nginx for a check of its own.
+_SKIPPED = frozenset(
+    {"debconf", "cdebconf", "dpkg", "init-system-helpers", "install-info", "iproute2"}
+)
+_NEEDLESS = (
+    *("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/lintian"),
+    *("usr/share/bash-completion", "usr/share/bug", "usr/lib/systemd"),
+)
+# Directories of the root that are links on an installed system; newer packages leave
+# them out, older ones have them as directories.
+_MERGED = ("bin", "sbin", "lib", "lib64")
+_ONLY = tuple(
+    f"--no-{kind}"
+    for kind in (
+        "recommends",
+        "suggests",
+        "conflicts",
+        "breaks",
+        "replaces",
+        "enhances",
+    )
+)
+
+
+def debian_tree(settings: Settings, names: Sequence[str]) -> Path:
+    """A directory with the contents of packages and of all that they depend on.
+
+    :param settings: the tree is kept in the cache, for this Debian's release.
+    :raises LabError: apt does not have them, or there is no apt.
+    """
+    if not shutil.which("apt-get"):
+        raise LabError(
+            f"Images need programs of Debian ({', '.join(names)}) and there is no apt:"
+            " give a mirror, MIRROR=<directory>",
+            2,
+        )
+    key = digest([OS_RELEASE], *names, DEBIAN_RECIPE)
+    target = settings.cache / "artifacts" / f"{names[0]}-debian-{key}"
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as name:
+        work = Path(name)
+        # apt's own user fetches the files.
+        work.chmod(0o777)
+        env = command.quiet_environment()
+        wanted = sorted(debian_closure(names))
+        argv = ["apt-get", "download", "-q", *wanted]
+        command.run(argv, limit=DEBIAN_LIMIT, cwd=work, env=env)
+        root = work / "root"
+        for package in sorted(work.glob("*.deb")):
+            command.run(["dpkg-deb", "-x", str(package), str(root)], limit=DEBIAN_LIMIT)
+        _merge_usr(root)
+        for part in _NEEDLESS:
+            shutil.rmtree(root / part, ignore_errors=True)
+        root.rename(target)
+    return target
+
+
+def debian_closure(names: Sequence[str]) -> set[str]:
+    """Packages and all that they need to run."""
+    found: set[str] = set()
+    new = set(names)
+    while new:
+        found |= new
+        new = set(_needs(sorted(new))) - found - _SKIPPED
+    return found
+
+
+def _merge_usr(root: Path) -> None:
+    """Make a tree's layout that of an installed system."""
+    for name in _MERGED:
+        former, merged = root / name, root / "usr" / name
+        if former.is_dir():
+            shutil.copytree(former, merged, symlinks=True, dirs_exist_ok=True)
+            shutil.rmtree(former)
+        merged.mkdir(parents=True, exist_ok=True)
+        former.symlink_to(f"usr/{name}")
+
+
+def _needs(names: Sequence[str]) -> Iterator[str]:
+    """What packages depend on directly; of alternatives the first."""
+    said = command.run(["apt-cache", *_ONLY, "depends", *names], limit=DEBIAN_LIMIT)
+    alternative = False
+    for bar, need in re.findall(r"(?m)^ ([ |])(?:Pre)?Depends: (\S+)$", said):
+        if not alternative and not need.startswith("<"):
+            yield need
+        alternative = bar == "|"
+
 
 LIMIT = 120
 # Both of what kube-proxy has a mode for.
@@ -68,9 +427,9 @@ class Builder:
             "library/registry": self._registry,
             "library/busybox": self._busybox,
             "rancher/local-path-provisioner": self._local_path_provisioner,
-            layout.WEB[0]: self._web,
-            layout.MARIADB[0]: self._mariadb,
-            layout.PYTHON[0]: self._python,
+            releases.WEB[0]: self._web,
+            releases.MARIADB[0]: self._mariadb,
+            releases.PYTHON[0]: self._python,
         }
 
     def add(self, repository: str, tag: str) -> None:
@@ -154,9 +513,9 @@ class Builder:
     def _base(self, packages: Sequence[str]) -> Layer:
         """The layer with Debian packages; the same for all images that have them."""
         if packages not in self._bases:
-            root = debian.tree(self._settings, packages)
+            root = debian_tree(self._settings, packages)
             entries = {entry.name: entry for entry in _DIRECTORIES}
-            entries |= {entry.name: entry for entry in archives.of_directory(root)}
+            entries |= {entry.name: entry for entry in of_directory(root)}
             entries |= {entry.name: entry for entry in _links(root)}
             self._bases[packages] = self._storage.layer(entries.values())
         return self._bases[packages]

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab import LabError, command, packages
-from lab.artifacts import archives, layout, mirror
-from lab.artifacts.registry import Storage
+from lab.artifacts import images, mirror, releases
+from lab.artifacts.images import Storage
 from lab.artifacts.releases import Release
-from lab.real.checkout import Checkout
+from lab.real.site import Checkout
 from lab.report import Report
 from lab.settings import Settings
 
@@ -44,7 +44,7 @@ _SKOPEO = (
 # A registry answers 401 to a client that has not asked for a token.
 _ANSWERS = frozenset({"200", "206", "401"})
 # The host of a registry's API where it is not that of the images' names.
-_APIS = {layout.DOCKER: "registry-1.docker.io"}
+_APIS = {releases.DOCKER_REGISTRY: "registry-1.docker.io"}
 
 
 def path(settings: Settings) -> Path:
@@ -62,8 +62,8 @@ def unreachable(settings: Settings, release: Release) -> str:
 
     :param release: of each host that it downloads from, one of its files is requested.
     """
-    addresses = {f.host: _url(f, release.wanted[f.part]) for f in layout.FILES}
-    for image in layout.IMAGES:
+    addresses = {f.host: _url(f, release.wanted[f.part]) for f in releases.FILES}
+    for image in releases.IMAGES:
         host = image.registry
         addresses[host] = f"https://{_APIS.get(host, host)}/v2/"
     try:
@@ -97,7 +97,7 @@ def make(
         unfinished = target / _UNFINISHED
         unfinished.mkdir(parents=True, exist_ok=True)
         report.line(f"downloads of kubespray {release.name}, into {target}:")
-        for file in layout.FILES:
+        for file in releases.FILES:
             _add_file(report, target, file, release.wanted[file.part], digests)
         for image in _images():
             _add_image(report, target, image, release.wanted[image.part])
@@ -121,7 +121,7 @@ def checksums(checkout: Path, release: Release) -> dict[str, str]:
             f"{checkout} has no checksums of kubespray: {error}", 2
         ) from error
     digests, absent = {}, []
-    for file in layout.FILES:
+    for file in releases.FILES:
         version = release.wanted[file.part]
         table = re.search(rf"(?m)^{file.checksum}: .*?(\w+)\[", downloads)
         rows = (
@@ -148,19 +148,19 @@ def checksums(checkout: Path, release: Release) -> dict[str, str]:
 def _add_file(
     report: Report,
     target: Path,
-    file: layout.File,
+    file: releases.File,
     version: str,
     digests: Mapping[str, str],
 ) -> None:
     place = target / "files" / file.place(version)
-    if place.exists() and archives.sha256(place) == digests[file.name]:
+    if place.exists() and images.sha256(place) == digests[file.name]:
         return
     place.parent.mkdir(parents=True, exist_ok=True)
     part = target / _UNFINISHED / f"{file.name}-{version}"
     url = _url(file, version)
     with _download(report, f"{file.name} {version}", url):
         command.run([*_CURL, *_PATIENT, "--output", str(part), url], limit=FILE_LIMIT)
-        digest = archives.sha256(part)
+        digest = images.sha256(part)
         if digest != digests[file.name]:
             part.unlink()
             raise LabError(
@@ -169,11 +169,13 @@ def _add_file(
         part.replace(place)
 
 
-def _images() -> tuple[layout.Image, ...]:
-    return (*layout.IMAGES, *layout.OPTIONAL_IMAGES)
+def _images() -> tuple[releases.Image, ...]:
+    return (*releases.IMAGES, *releases.OPTIONAL_IMAGES)
 
 
-def _add_image(report: Report, target: Path, image: layout.Image, version: str) -> None:
+def _add_image(
+    report: Report, target: Path, image: releases.Image, version: str
+) -> None:
     storage = Storage(target / "images")
     repository, tag = image.reference(version)
     if not storage.lacks(repository, tag):
@@ -202,7 +204,7 @@ def _download(report: Report, name: str, source: str) -> Iterator[None]:
         ) from error
 
 
-def _url(file: layout.File, version: str) -> str:
+def _url(file: releases.File, version: str) -> str:
     return f"https://{file.place(version)}"
 
 

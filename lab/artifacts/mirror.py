@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab import LabError, files, packages
-from lab.artifacts import archives, golang, images, layout
+from lab.artifacts import golang, images, releases
 from lab.artifacts.golang import Group
-from lab.artifacts.registry import Storage
+from lab.artifacts.images import Storage
 from lab.artifacts.releases import SWITCHES, Release
 from lab.report import Report
 from lab.settings import Settings
@@ -95,7 +95,7 @@ def make_own(settings: Settings, report: Report) -> Path:
                 work = _new(target)
                 (work / "files").mkdir()
                 builder = images.Builder(settings, Storage(work / "images"), {})
-                for image in layout.OWN:
+                for image in releases.OWN:
                     builder.add(*image)
                 _finish(work, target, current)
     return target
@@ -143,18 +143,18 @@ def check(directory: Path, release: Release) -> None:
 def missing(
     directory: Path,
     release: Release,
-    wanted: Sequence[layout.Image] | None = None,
+    wanted: Sequence[releases.Image] | None = None,
 ) -> list[str]:
     """What a mirror lacks, as paths in it and names of images.
 
     :param wanted: the images; by default those that every cluster needs.
     """
     chosen = variables(directory)
-    versions = layout.versions(release.wanted, chosen)
-    places = (f"files/{file.place(versions[file.part])}" for file in layout.FILES)
+    versions = releases.parts_versions(release.wanted, chosen)
+    places = (f"files/{file.place(versions[file.part])}" for file in releases.FILES)
     absent = [place for place in places if not (directory / place).is_file()]
     storage = Storage(directory / "images")
-    for image in layout.IMAGES if wanted is None else wanted:
+    for image in releases.IMAGES if wanted is None else wanted:
         if chosen.get(SWITCHES.get(image.part, "")) == "false":
             continue
         repository, tag = image.reference(versions[image.part])
@@ -182,14 +182,14 @@ def _assemble(
     target = path(settings, release.name)
     work = _new(target)
     chosen = release.variables()
-    for file in layout.FILES:
+    for file in releases.FILES:
         version = release.built(file.part)
         place = work / "files" / file.place(version)
         place.parent.mkdir(parents=True, exist_ok=True)
         digest = _put(file, version, programs[file.part], place)
         chosen[file.checksum] = f"sha256:{digest}"
     builder = images.Builder(settings, Storage(work / "images"), programs)
-    for image in (*layout.IMAGES, *layout.OPTIONAL_IMAGES):
+    for image in (*releases.IMAGES, *releases.OPTIONAL_IMAGES):
         if image.part not in SWITCHES:
             builder.add(*image.reference(release.built(image.part)))
     lines = (f"{name}: {json.dumps(value)}\n" for name, value in chosen.items())
@@ -197,15 +197,15 @@ def _assemble(
     _finish(work, target, key(release))
 
 
-def _put(file: layout.File, version: str, programs: Path, place: Path) -> str:
+def _put(file: releases.File, version: str, programs: Path, place: Path) -> str:
     """Put a file into a mirror; its SHA-256 in hexadecimal."""
     if file.members is None:
         shutil.copyfile(programs / file.name, place)
-        return archives.sha256(place)
+        return images.sha256(place)
     inner = file.members.format(version=version)
     found = (each for each in sorted(programs.iterdir()) if each.name[0] != ".")
-    digest, _ = archives.write(
-        place, (archives.Entry(f"{inner}{each.name}", each) for each in found)
+    digest, _ = images.write_archive(
+        place, (images.Entry(f"{inner}{each.name}", each) for each in found)
     )
     return digest
 

@@ -15,8 +15,7 @@ from typing import Any
 
 from lab.cloud import CloudError, addresses, cli, networks
 from lab.cloud.hosts import Hosts, find
-from lab.cloud.refusals import Refusals
-from lab.cloud.state import State
+from lab.cloud.state import Refusals, State
 
 
 def show(hosts: Hosts, *, as_json: bool) -> None:

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starting a host: its namespaces, its cables and the talk with its process 1."""
+"""Starting a host: its layers, namespaces, cables and the talk with its process 1.
+
+What an image does at its first start is done here in place of cloud-init: the key of
+the server's key pair is installed for the image's own user. Of user data it knows
+``ssh_pwauth``, and of ``user`` what sets the password of the image's own user.
+"""
 
 import os
 import select
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import IO, Any, Protocol, cast
 
-from lab.cloud import CloudError, networks
+from lab.cloud import CloudError, base, networks
+from lab.cloud.systemd import cgroups
 from lab.settings import PATH
 
 INIT = Path(__file__).with_name("host_init.sh")
@@ -131,3 +137,106 @@ def _abandon(process: subprocess.Popen[bytes], pid: int) -> None:
             except ProcessLookupError:
                 continue
     process.wait(10)
+
+
+# Names that Ubuntu's cloud images have, and cloud-init; sshd takes the first value.
+_OF_IMAGE = base.SSHD_SETTINGS / "60-cloudimg-settings.conf"
+_OF_FIRST_START = base.SSHD_SETTINGS / "50-cloud-init.conf"
+_SHADOW = Path("etc/shadow")
+
+
+def make_first_start_layer(
+    layer: Path, below: Sequence[Path], public_key: str, config: Mapping[str, Any]
+) -> None:
+    """What the first start changes, as a file layer above those of the image.
+
+    :param below: the layers of the image, topmost first.
+    :param public_key: of the key pair; "" without one.
+    :param config: the document of ``#cloud-config``; empty without user data.
+    """
+    layer.mkdir(parents=True)
+    if public_key:
+        home = layer / "home" / base.STOCK_ACCOUNT.name
+        base.authorize(home, base.FIRST_PERSON, public_key)
+        base.own(home, base.FIRST_PERSON)
+    if "ssh_pwauth" in config:
+        _passwords(layer / _OF_FIRST_START, allowed=bool(config["ssh_pwauth"]))
+    user = config.get("user") or {}
+    if user.get("hashed_passwd") and not user.get("lock_passwd", True):
+        _set_password(layer, below, str(user["hashed_passwd"]))
+
+
+def refuse_passwords(image: Path) -> None:
+    """Have sshd accept no passwords, as that of a stock image.
+
+    :param image: the layer of the image.
+    """
+    _passwords(image / _OF_IMAGE, allowed=False)
+
+
+def _passwords(file: Path, *, allowed: bool) -> None:
+    base.write(file, f"PasswordAuthentication {'yes' if allowed else 'no'}\n")
+
+
+def _set_password(layer: Path, below: Sequence[Path], hashed: str) -> None:
+    lines = [line.split(":") for line in _read(below, _SHADOW).splitlines()]
+    changed = [
+        ":".join([name, hashed if name == base.STOCK_ACCOUNT.name else old, *rest])
+        for name, old, *rest in lines
+    ]
+    base.write(layer / _SHADOW, "\n".join([*changed, ""]), 0o600)
+
+
+def _read(layers: Sequence[Path], name: Path) -> str:
+    return next(
+        path for path in (one / name for one in layers) if path.exists()
+    ).read_text()
+
+
+SCRIPTS = Path(__file__).parent / "systemd" / "boot"
+# Sparse: it takes of the machine's disk what the host has written.
+SYSTEMD_DISK = "20G"
+
+
+@dataclass(frozen=True)
+class SystemdMachine:
+    """What a host with systemd is made of.
+
+    :ivar layers: file layers, topmost first; the last one is the Debian root.
+    :ivar mount: an empty directory; what is mounted there only the host sees.
+    :ivar home: the host's directory in the cloud's state, where its disk is made.
+    :ivar visible: directory of the machine that the host sees read-only.
+    :ivar groups: its control groups, made already.
+    """
+
+    hostname: str
+    nics: Sequence[networks.Nic]
+    layers: Sequence[Path]
+    mount: Path
+    home: Path
+    visible: Path
+    groups: cgroups.HostGroups
+
+    def command(self) -> list[str]:
+        """What is run in the lab's namespaces to start it."""
+        kinds = ("pid", "mount", "uts", "ipc", "net", "cgroup")
+        unshare = ["unshare", "--fork", *(f"--{kind}" for kind in kinds)]
+        init = ["--propagation", "unchanged", "sh", str(SCRIPTS / "init.sh")]
+        return cgroups.join(self.groups.entrances(), [*unshare, *init])
+
+    def environment(self) -> dict[str, str]:
+        """The variables that the scripts in ``boot`` read."""
+        return {
+            "PATH": PATH,
+            "HOST_NAME": self.hostname,
+            "HOST_LAYERS": ":".join(map(str, self.layers)),
+            "HOST_MOUNT": str(self.mount),
+            "HOST_DISK": str(self.home / "disk.img"),
+            "HOST_DISK_SIZE": SYSTEMD_DISK,
+            "HOST_LOG": str(self.home / "boot.log"),
+            "HOST_NET": networks.host_setup(self.nics),
+            "HOST_ADDRESS": self.nics[0].address if self.nics else "",
+            "HOST_CGROUPS": self.groups.mounts(),
+            "HOST_VISIBLE": str(self.visible),
+            "HOST_SCRIPTS": str(SCRIPTS),
+        }

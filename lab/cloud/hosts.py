@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.cloud import CloudError, boot, cloud_init, networks
-from lab.cloud.refusals import Refusals
+from lab.cloud import CloudError, boot, networks
+from lab.cloud.boot import SystemdMachine
 from lab.cloud.settings import PREPARED, STOCK, VM, Settings
+from lab.cloud.state import Refusals
 from lab.cloud.systemd import cgroups
-from lab.cloud.systemd.machine import Machine as SystemdMachine
 from lab.namespace import start_time
 from lab.settings import PATH
 
@@ -135,7 +135,7 @@ class Hosts:
         given = host.public_key, host.cloud_config
         shutil.rmtree(first_start, ignore_errors=True)
         if any(given):
-            cloud_init.make_layer(first_start, layers, *given)
+            boot.make_first_start_layer(first_start, layers, *given)
             layers = (first_start, *layers)
         if not settings.boots_systemd(host.role):
             return boot.Machine(

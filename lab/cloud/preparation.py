@@ -3,15 +3,15 @@
 
 from pathlib import Path
 
-from lab import environments, kind
-from lab.cloud import ansible_server, base, cloud_init, networks
+from lab import environments
+from lab.cloud import ansible_server, base, boot, networks
 from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL
 from lab.cloud.hosts import Hosts
 from lab.cloud.settings import LAYER_OF_SYSTEMD, STOCK, VM, Settings
 from lab.cloud.state import State
-from lab.cloud.systemd import layer, root
+from lab.cloud.systemd import root
 from lab.real.site import Site
-from lab.settings import from_environment
+from lab.settings import from_environment, load_kind
 
 #: Below the directory of the services' data: `key_directory` and `secret_directory`.
 KEYS = Path("tacker", "ssh-keys")
@@ -29,7 +29,7 @@ def prepare(state: Path, masks: list[Path]) -> None:
     """
     base.check_tools()
     lab = from_environment()
-    real = kind.load(lab)
+    real = load_kind(lab)
     site = Site.find(lab.state)
     ansible = Path(site.ansible) if site else environments.path(lab, "ansible")
     settings = Settings(
@@ -50,12 +50,12 @@ def prepare(state: Path, masks: list[Path]) -> None:
             below = Path("/")
             if settings.root:
                 below = settings.root
-                layer.make(settings.layer(LAYER_OF_SYSTEMD), below)
+                root.make_layer(settings.layer(LAYER_OF_SYSTEMD), below)
             accounts = (*base.VM_ACCOUNTS, base.KEYED)
             base.make_accounts(settings.layer(VM), accounts, key, below)
             stock = settings.layer(STOCK)
             base.make_accounts(stock, (base.STOCK_ACCOUNT,), "", below)
-            cloud_init.refuse_passwords(stock)
+            boot.refuse_passwords(stock)
             accounts = (*ansible_server.ACCOUNTS, base.KEYED)
             base.make_accounts(settings.layer(ansible_server.ROLE), accounts, key)
             base.make_host_key(settings, ansible_server.ROLE)

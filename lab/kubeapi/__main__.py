@@ -9,9 +9,8 @@ from pathlib import Path
 
 from . import __doc__ as purpose
 from .etcd.wire import Files
-from .listening import Listener, Replication
 from .server import start, stop
-from .settings import Settings
+from .settings import Listener, Replication, Settings
 
 
 def _arguments() -> argparse.Namespace:

@@ -1,17 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user of a request, and whether RBAC allows it: users, groups, roles and bindings.
+"""Who asks and what RBAC allows: identities, tokens, roles and bindings.
 
 Besides the roles in the store, members of ``system:masters`` may do everything and
 kubelets (group ``system:nodes``) what they need for their own node.
 """
 
+import base64
+import functools
+import hashlib
+import json
+import math
+import secrets
+import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import ApiError
-from .objects import Obj, namespace_of
-from .resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
+from .objects import Obj, dig, labels_of, name_of, namespace_of
+from .resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    ApiError,
+)
 from .store import Store
 
 MASTERS = "system:masters"
@@ -154,3 +169,261 @@ def check(store: Store, identity: Identity, access: Access) -> None:
         f"{where}"
     )
     raise ApiError(403, "Forbidden", text, **details)
+
+
+_AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
+_READ_VERBS = ["get", "list", "watch"]
+_WRITE_VERBS = ["create", "delete", "deletecollection", "patch", "update"]
+_ALL = ["*"]
+_APPS = "daemonsets deployments deployments/scale replicasets replicasets/scale"
+_SETS = f"{_APPS} statefulsets statefulsets/scale"
+_NETWORK = "ingresses networkpolicies"
+_INSIDE = "pods/attach pods/exec pods/portforward pods/proxy"
+_CORE = "configmaps persistentvolumeclaims replicationcontrollers serviceaccounts"
+
+_RULES = {
+    "view": (
+        ("", f"{_CORE} endpoints pods services services/status", _READ_VERBS),
+        ("", "events limitranges namespaces pods/log pods/status", _READ_VERBS),
+        ("", "resourcequotas resourcequotas/status", _READ_VERBS),
+        ("discovery.k8s.io", "endpointslices", _READ_VERBS),
+        ("apps", f"controllerrevisions {_SETS}", _READ_VERBS),
+        ("autoscaling", "horizontalpodautoscalers", _READ_VERBS),
+        ("batch", "cronjobs jobs", _READ_VERBS),
+        ("policy", "poddisruptionbudgets", _READ_VERBS),
+        ("networking.k8s.io", _NETWORK, _READ_VERBS),
+    ),
+    "edit": (
+        ("", f"{_INSIDE} secrets services/proxy", _READ_VERBS),
+        ("", "serviceaccounts", ["impersonate"]),
+        ("", f"{_INSIDE} pods events secrets services services/proxy", _WRITE_VERBS),
+        ("", _CORE, _WRITE_VERBS),
+        ("", "pods/eviction serviceaccounts/token", ["create"]),
+        ("apps", _SETS, _WRITE_VERBS),
+        ("autoscaling", "horizontalpodautoscalers", _WRITE_VERBS),
+        ("batch", "cronjobs jobs", _WRITE_VERBS),
+        ("policy", "poddisruptionbudgets", _WRITE_VERBS),
+        ("networking.k8s.io", _NETWORK, _WRITE_VERBS),
+        ("coordination.k8s.io", "leases", [*_READ_VERBS, *_WRITE_VERBS]),
+    ),
+    "admin": (
+        ("authorization.k8s.io", "localsubjectaccessreviews", ["create"]),
+        (
+            "rbac.authorization.k8s.io",
+            "rolebindings roles",
+            [*_READ_VERBS, *_WRITE_VERBS],
+        ),
+    ),
+}
+# Whose rules another one has, too.
+_PART_OF = {"view": "edit", "edit": "admin"}
+
+
+def all_roles() -> list[Obj]:
+    """The ClusterRoles of a new cluster."""
+    rule = {"apiGroups": _ALL, "resources": _ALL, "verbs": _ALL}
+    roles: list[Obj] = [{"metadata": {"name": "cluster-admin"}, "rules": [rule]}]
+    for name, rules in _RULES.items():
+        label = f"{_AGGREGATE}{name}"
+        part = {f"{_AGGREGATE}{_PART_OF[name]}": "true"} if name in _PART_OF else {}
+        selected = {"matchLabels": {label: "true"}}
+        roles.append(
+            {
+                "metadata": {"name": name, "labels": part},
+                "aggregationRule": {"clusterRoleSelectors": [selected]},
+                "rules": [],
+            }
+        )
+        metadata = {"name": f"system:aggregate-to-{name}", "labels": {label: "true"}}
+        made = [
+            {"apiGroups": [group], "resources": names.split(), "verbs": verbs}
+            for group, names, verbs in rules
+        ]
+        roles.append({"metadata": metadata, "rules": made})
+    return roles
+
+
+def create_default_roles(store: Store) -> None:
+    """Give roles that aggregate others the rules of these."""
+    for role in store.all(CLUSTER_ROLES):
+        selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors")
+        if selectors:
+            wanted = [one.get("matchLabels") or {} for one in selectors]
+            rules = [
+                rule
+                for other in sorted(store.all(CLUSTER_ROLES), key=name_of)
+                if other is not role
+                and any(labels.items() <= labels_of(other).items() for labels in wanted)
+                for rule in other.get("rules") or ()
+            ]
+            store.replace(CLUSTER_ROLES, role, rules=rules)
+
+
+_BITS = 2048
+_EXPONENT = 65537
+_ROUNDS = 8  # of Miller and Rabin's test; enough for random numbers of this size
+_SMALL = math.prod(n for n in range(3, 2000) if all(n % d for d in range(2, n)))
+# DER of DigestInfo for SHA-256, RFC 8017, 9.2, note 1.
+_DIGEST_INFO = bytes.fromhex("3031300d060960864801650304020105000420")
+
+
+@dataclass(frozen=True)
+class RsaKey:
+    """A private key: modulus and private exponent; the public one is 65537."""
+
+    modulus: int
+    private: int
+
+    def sign(self, data: bytes) -> bytes:
+        """The signature of the data."""
+        number = pow(_padded(data), self.private, self.modulus)
+        return number.to_bytes(_BITS // 8, "big")
+
+    def has_signed(self, data: bytes, signature: bytes) -> bool:
+        """Whether the signature is of this data."""
+        number = int.from_bytes(signature, "big")
+        return pow(number, _EXPONENT, self.modulus) == _padded(data)
+
+
+def generate_key() -> RsaKey:
+    """A new key; takes some tenths of a second."""
+    while True:
+        one, other = _prime(), _prime()
+        order = (one - 1) * (other - 1)
+        if one != other and math.gcd(order, _EXPONENT) == 1:
+            return RsaKey(one * other, pow(_EXPONENT, -1, order))
+
+
+def _padded(data: bytes) -> int:
+    tail = b"\0" + _DIGEST_INFO + hashlib.sha256(data).digest()
+    filled = b"\0\1" + b"\xff" * (_BITS // 8 - 2 - len(tail)) + tail
+    return int.from_bytes(filled, "big")
+
+
+def _prime() -> int:
+    half = _BITS // 2
+    while True:
+        # The two highest bits have the product be as long as it ought to be.
+        number = secrets.randbits(half) | 3 << (half - 2) | 1
+        if math.gcd(number, _SMALL) == 1 and _is_probably_prime(number):
+            return number
+
+
+def _is_probably_prime(number: int) -> bool:
+    odd, twos = number - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for _ in range(_ROUNDS):
+        power = pow(secrets.randbelow(number - 3) + 2, odd, number)
+        if power in (1, number - 1):
+            continue
+        for _ in range(twos - 1):
+            power = pow(power, 2, number)
+            if power == number - 1:
+                break
+        else:
+            return False
+    return True
+
+
+_ISSUER = "https://kubernetes.default.svc.cluster.local"
+_SECRETS_ISSUER = "kubernetes/serviceaccount"
+
+
+def _url_encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _url_decode(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "===")
+
+
+class Tokens:
+    """Issues and checks the tokens of one cluster.
+
+    :param signing_key: the cluster's secret; tokens of other clusters do not pass. ""
+        has one made when the first token is issued.
+    """
+
+    def __init__(self, store: Store, signing_key: str = "") -> None:
+        self._store = store
+        self.signing_key = signing_key
+
+    @functools.cached_property
+    def _key(self) -> RsaKey:
+        if self.signing_key:
+            return RsaKey(*json.loads(self.signing_key))
+        key = generate_key()
+        self.signing_key = json.dumps([key.modulus, key.private])
+        return key
+
+    def _signed(self, claims: Obj) -> str:
+        public = str(self._key.modulus).encode()
+        key_id = _url_encode(hashlib.sha256(public).digest())
+        parts = ({"alg": "RS256", "kid": key_id}, claims)
+        encoded = [json.dumps(p, separators=(",", ":")).encode() for p in parts]
+        text = ".".join(map(_url_encode, encoded))
+        return f"{text}.{_url_encode(self._key.sign(text.encode()))}"
+
+    def issue(self, account: Obj, seconds: int) -> str:
+        """A token for a ServiceAccount that is good for that time."""
+        now = int(time.time())
+        reference = {"name": name_of(account), "uid": account["metadata"]["uid"]}
+        about = {"namespace": namespace_of(account), "serviceaccount": reference}
+        return self._signed(
+            {
+                "aud": [_ISSUER],
+                "exp": now + seconds,
+                "iat": now,
+                "iss": _ISSUER,
+                "jti": str(uuid.uuid4()),
+                "kubernetes.io": about,
+                "nbf": now,
+                "sub": _user(account),
+            }
+        )
+
+    def of_secret(self, account: Obj, secret: Obj) -> str:
+        """The token that a Secret holds."""
+        about = {
+            "namespace": namespace_of(account),
+            "secret.name": name_of(secret),
+            "service-account.name": name_of(account),
+            "service-account.uid": account["metadata"]["uid"],
+        }
+        claims = {f"kubernetes.io/serviceaccount/{k}": v for k, v in about.items()}
+        return self._signed({"iss": _SECRETS_ISSUER, **claims, "sub": _user(account)})
+
+    def user_of(self, token: str) -> str | None:
+        """The user that the token speaks for; None if it is not a good one.
+
+        :raises ValueError, KeyError: it is no token of ours at all.
+        """
+        text, _, signature = token.rpartition(".")
+        if not self.signing_key or not self._key.has_signed(
+            text.encode(), _url_decode(signature)
+        ):
+            return None
+        claims = json.loads(_url_decode(text.partition(".")[2]))
+        _, _, namespace, name = claims["sub"].split(":")
+        account = self._store.find(SERVICE_ACCOUNTS, namespace, name)
+        if account is None:
+            return None
+        if claims["iss"] == _SECRETS_ISSUER:
+            good = self._is_kept(claims, account, token)
+        else:
+            uid = claims["kubernetes.io"]["serviceaccount"]["uid"]
+            good = uid == account["metadata"]["uid"] and claims["exp"] > time.time()
+        return str(claims["sub"]) if good else None
+
+    def _is_kept(self, claims: Obj, account: Obj, token: str) -> bool:
+        about: Any = {k.rpartition("/")[2]: v for k, v in claims.items()}
+        where = namespace_of(account)
+        secret = self._store.find(SECRETS, where, about["secret.name"])
+        kept = base64.b64decode(dig(secret, "data.token")).decode()
+        uid = account["metadata"]["uid"]
+        return kept == token and about["service-account.uid"] == uid
+
+
+def _user(account: Obj) -> str:
+    return f"system:serviceaccount:{namespace_of(account)}:{name_of(account)}"

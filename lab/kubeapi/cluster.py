@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One stand-in cluster: the store and everything that runs on it."""
+"""One stand-in cluster: the store, and the controllers that run on it in one thread."""
 
 import contextlib
 import ipaddress
@@ -8,20 +8,139 @@ import threading
 import traceback
 from collections.abc import Sequence
 
-from . import custom, default_roles, persistence
-from .controllers import accounts, endpoints, jobs, namespaces, workloads
-from .controllers.evictions import TaintEviction
-from .controllers.hollow import HollowKubelets
-from .controllers.nodes import LEASE_NAMESPACE, NodeMonitor
-from .controllers.pods import PodLife
-from .errors import ApiError
-from .eviction import budget_status
-from .objects import Obj
-from .persistence import Keeper
-from .resources import BUDGETS, CLUSTER_ROLES, NAMESPACES, SERVICES, Resource
+from . import access, custom, store, workloads
+from .access import Tokens
+from .admission import encode
+from .eviction import TaintEviction, budget_status
+from .nodes import LEASE_NAMESPACE, HollowKubelets, NodeMonitor
+from .objects import (
+    Obj,
+    is_ready,
+    is_terminating,
+    labels_of,
+    name_of,
+    namespace_of,
+    selector_matches,
+    with_metadata,
+)
+from .objects import owner_reference as reference_to
+from .pods import PodLife
+from .resources import (
+    BUDGETS,
+    CLUSTER_ROLES,
+    ENDPOINTS,
+    NAMESPACES,
+    PODS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    ApiError,
+    Resource,
+)
 from .settings import Settings
-from .store import Store
-from .tokens import Tokens
+from .store import Keeper, Store
+
+TOKEN_SECRET = "kubernetes.io/service-account-token"
+_ACCOUNT_NAME = "kubernetes.io/service-account.name"
+_ACCOUNT_UID = "kubernetes.io/service-account.uid"
+
+
+def fill_accounts(store: Store, tokens: Tokens, ca_certificate: str) -> None:
+    """One round over namespaces and token Secrets."""
+    for namespace in store.all(NAMESPACES):
+        name = name_of(namespace)
+        if is_terminating(namespace):
+            continue
+        if store.find(SERVICE_ACCOUNTS, name, "default") is None:
+            store.create(SERVICE_ACCOUNTS, name, {"metadata": {"name": "default"}})
+    for secret in store.all(SECRETS):
+        if secret["type"] == TOKEN_SECRET:
+            _fill_secret(store, tokens, ca_certificate, secret)
+
+
+def _fill_secret(
+    store: Store, tokens: Tokens, ca_certificate: str, secret: Obj
+) -> None:
+    """Fill the Secret of an account, delete one whose account is not there."""
+    namespace = namespace_of(secret) or ""
+    annotations = secret["metadata"].get("annotations") or {}
+    name = annotations.get(_ACCOUNT_NAME, "")
+    account = store.find(SERVICE_ACCOUNTS, namespace, name)
+    if account is None:
+        store.delete(SECRETS, secret)
+        return
+    if "token" in (secret.get("data") or {}):
+        return
+    texts = {
+        "token": tokens.of_secret(account, secret),
+        "ca.crt": ca_certificate,
+        "namespace": namespace,
+    }
+    filled = {key: encode(text) for key, text in texts.items()}
+    annotations = {**annotations, _ACCOUNT_UID: account["metadata"]["uid"]}
+    metadata = with_metadata(secret, annotations=annotations)["metadata"]
+    data = {**(secret.get("data") or {}), **filled}
+    store.replace(SECRETS, secret, metadata=metadata, data=data)
+
+
+def fill_endpoints(store: Store) -> None:
+    """One round over all Services that have a selector."""
+    for service in store.all(SERVICES):
+        if service["spec"].get("selector"):
+            _endpoints(store, service)
+
+
+def _endpoints(store: Store, service: Obj) -> None:
+    namespace, spec = namespace_of(service), service["spec"]
+    addresses = [
+        {
+            "ip": pod["status"]["podIP"],
+            "nodeName": pod["spec"]["nodeName"],
+            "targetRef": {
+                "kind": "Pod",
+                "name": name_of(pod),
+                "namespace": namespace,
+                "uid": pod["metadata"]["uid"],
+            },
+        }
+        for pod in store.all(PODS, namespace)
+        if is_ready(pod) and selector_matches(spec["selector"], labels_of(pod))
+    ]
+    ports = [
+        {"port": _target_port(p), "protocol": p["protocol"]}
+        for p in spec.get("ports", [])
+    ]
+    subsets = [{"addresses": addresses, "ports": ports}] if addresses else []
+    found = store.find(ENDPOINTS, namespace, name_of(service))
+    if found is None:
+        metadata = {
+            "name": name_of(service),
+            "ownerReferences": [reference_to(service)],
+        }
+        found = store.create(ENDPOINTS, namespace, {"metadata": metadata})
+    store.replace(ENDPOINTS, found, subsets=subsets)
+
+
+def _target_port(port: Obj) -> int:
+    target = port["targetPort"]
+    return target if isinstance(target, int) else port["port"]
+
+
+def empty_namespaces(store: Store) -> None:
+    """One round over all namespaces."""
+    for namespace in store.all(NAMESPACES):
+        if not is_terminating(namespace):
+            continue
+        kinds = [kind for kind in store.kinds.values() if kind.namespaced]
+        name = name_of(namespace)
+        # Objects that cannot be listed cannot be deleted: the namespace waits for them.
+        known = [kind for kind in kinds if not custom.unreadable(store, kind)]
+        for kind in known:
+            for obj in store.all(kind, name):
+                store.delete(kind, obj)
+        if known == kinds and not any(store.all(kind, name) for kind in kinds):
+            store.remove(NAMESPACES, namespace)
+
 
 _PERIOD = 0.1  # seconds between two rounds of the controllers
 _ROUNDS_PER_SAVE = 5
@@ -45,7 +164,7 @@ class Cluster:
         self._keeper = keeper
         self._saving = threading.Lock()
         state = keeper.load() if keeper else None
-        key = persistence.fill(self.store, state) if state else ""
+        key = store.fill(self.store, state) if state else ""
         self.tokens = Tokens(self.store, key)
         self._saved_key = key
         self._bootstrap()
@@ -61,7 +180,7 @@ class Cluster:
     def _bootstrap(self) -> None:
         for name in ("default", "kube-system", "kube-public", LEASE_NAMESPACE):
             self._ensure(NAMESPACES, None, {"metadata": {"name": name}})
-        for role in default_roles.all_roles():
+        for role in access.all_roles():
             self._ensure(CLUSTER_ROLES, None, role)
         network = ipaddress.ip_network(self.settings.service_network)
         api = {
@@ -82,15 +201,15 @@ class Cluster:
         with self.store.lock:
             self._hollow.step()
             self._monitor.step()
-            accounts.step(self.store, self.tokens, self.settings.ca_certificate)
+            fill_accounts(self.store, self.tokens, self.settings.ca_certificate)
             custom.step(self.store)
-            default_roles.step(self.store)
-            namespaces.step(self.store)
-            workloads.step(self.store)
-            jobs.step(self.store)
+            access.create_default_roles(self.store)
+            empty_namespaces(self.store)
+            workloads.run_workloads(self.store)
+            workloads.run_jobs(self.store)
             self._evictions.step()
             self._pods.step()
-            endpoints.step(self.store)
+            fill_endpoints(self.store)
             for budget in self.store.all(BUDGETS):
                 status = budget_status(self.store, budget)
                 self.store.replace(BUDGETS, budget, status=status)
@@ -108,7 +227,7 @@ class Cluster:
                 kept = (self.store.saved_version, self._saved_key)
                 if kept == (self.store.version, key):
                     return
-                state = persistence.dump(self.store, key)
+                state = store.dump(self.store, key)
             self._keeper.save(state)
             self._saved_key = key
             with self.store.lock:

@@ -8,9 +8,8 @@ that is stored now cannot be read while the webhook's Service is not there.
 
 import re
 
-from .errors import ApiError
 from .objects import Obj, dig, timestamp
-from .resources import DEFINITIONS, RESOURCES, SERVICES, Resource, Subresource
+from .resources import DEFINITIONS, RESOURCES, SERVICES, ApiError, Resource, Subresource
 from .store import Store
 
 _CONDITIONS = (

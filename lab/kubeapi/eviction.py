@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The eviction API and the PodDisruptionBudgets that it honours."""
+"""Pods that must leave: budgets, the eviction API, NoExecute taints."""
 
 import json
 import time
 
-from . import EVICTION_ANNOTATION, errors
-from .errors import ApiError
+from . import EVICTION_ANNOTATION, resources
 from .objects import (
     Obj,
     condition,
@@ -16,11 +15,21 @@ from .objects import (
     labels_of,
     name_of,
     namespace_of,
+    selector_matches,
+    taints_of,
     timestamp,
+    tolerated_by,
 )
-from .resources import BUDGETS, DAEMON_SETS, PODS, REPLICA_SETS, STATEFUL_SETS
-from .selectors import selector_matches
-from .store import Store
+from .resources import (
+    BUDGETS,
+    DAEMON_SETS,
+    NODES,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    ApiError,
+)
+from .store import Store, record_event
 
 _UNPROTECTED_PHASES = ("Succeeded", "Failed", "Pending")
 
@@ -195,13 +204,15 @@ def evict(store: Store, namespace: str | None, name: str, body: Obj, dry: bool) 
     pod = store.get(PODS, namespace, name)
     options = body.get("deleteOptions")
     if options is not None and not isinstance(options, dict):
-        raise errors.bad_request(
+        raise resources.bad_request(
             'Eviction in version "v1" cannot be handled as a Eviction: json: cannot '
             "unmarshal string into Go struct field Eviction.deleteOptions of type "
             "v1.DeleteOptions"
         )
     if dig(body, "metadata.name") != name:
-        raise errors.bad_request("name in URL does not match name in Eviction object")
+        raise resources.bad_request(
+            "name in URL does not match name in Eviction object"
+        )
     # Admission comes before the budgets.
     _fail(store, pod)
     _check_budgets(store, pod)
@@ -213,3 +224,53 @@ def evict(store: Store, namespace: str | None, name: str, body: Obj, dry: bool) 
         "status": "Success",
         "code": 201,
     }
+
+
+class TaintEviction:
+    """Deletes such pods: at once, or when they have tolerated it long enough.
+
+    Budgets are not asked, as on a real cluster. The time runs from when the taint was
+    first seen by this process.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._since: dict[str, float] = {}
+
+    def step(self) -> None:
+        """One round over all pods that are on nodes."""
+        taints = {
+            name_of(node): [t for t in taints_of(node) if t["effect"] == "NoExecute"]
+            for node in self._store.all(NODES)
+        }
+        before, self._since = self._since, {}
+        for pod in self._store.all(PODS):
+            node = pod["spec"].get("nodeName")
+            if is_terminating(pod) or not taints.get(node):
+                continue
+            uid, now = pod["metadata"]["uid"], time.monotonic()
+            self._since[uid] = before.get(uid, now)
+            limit = _patience(taints[node], pod["spec"].get("tolerations"))
+            if limit is not None and now - self._since[uid] >= limit:
+                self._evict(pod)
+
+    def _evict(self, pod: Obj) -> None:
+        text = f"Marking for deletion Pod {namespace_of(pod)}/{name_of(pod)}"
+        reason, component = "TaintManagerEviction", "taint-eviction-controller"
+        record_event(self._store, pod, reason, text, component)
+        self._store.delete(PODS, pod)
+
+
+def _patience(taints: list[Obj], tolerations: list[Obj] | None) -> float | None:
+    """Seconds that a pod tolerates the taints; None for ever."""
+    limits: list[float] = []
+    for taint in taints:
+        matching = tolerated_by(taint, tolerations)
+        if not matching:
+            return 0
+        limits += [
+            max(0, toleration["tolerationSeconds"])
+            for toleration in matching
+            if toleration.get("tolerationSeconds") is not None
+        ]
+    return min(limits, default=None)

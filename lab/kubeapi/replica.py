@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .cluster import Cluster
-from .errors import ApiError
 from .etcd.errors import EtcdError
 from .etcd.raft import Times
 from .etcd.wire import Client
-from .persistence import Keeper, State
+from .resources import ApiError
+from .store import Keeper, State
 
 _PERIOD = 0.5  # seconds between two questions for the lease
 _PATIENCE = 8.0  # seconds that a request waits for a server of the API

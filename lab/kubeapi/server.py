@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTPS: the user of a request, its object, and the answer on the wire."""
+"""The HTTP server; one of several passes requests on to the leader."""
 
 import contextlib
+import http.client
 import json
 import socket
 import ssl
@@ -9,27 +10,97 @@ import threading
 import time
 import traceback
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from . import access, custom, discovery, forwarding, protobuf, routes, verbs, watch
+from . import access, custom, discovery, verbs, watch
 from .access import ANONYMOUS, MASTERS, Identity
 from .cluster import Cluster
-from .errors import (
-    TOO_MANY,
-    ApiError,
-    bad_request,
-    refused,
-    unsupported_media_type,
-)
 from .etcd.wire import Client
-from .listening import Listener, Replication, tls_context
-from .persistence import StateFile
 from .replica import Replica, unavailable
-from .settings import Settings
+from .resources import TOO_MANY, ApiError, bad_request, refused, unsupported_media_type
+from .settings import Listener, Replication, Settings, tls_context
+from .store import StateFile
+
+PROXY_USER = "front-proxy-client"
+NOT_SERVING = "X-Not-Serving"
+_PASSED_ON = ("Accept", "Authorization", "Content-Type", "Host", "User-Agent")
+_CONNECT_LIMIT, _ANSWER_LIMIT = 2.0, 2000.0  # seconds; a watch may be silent for long
+
+
+class NotServing(Exception):
+    """That server did not begin with the request; another may."""
+
+
+def as_headers(identity: Identity) -> list[tuple[str, str]]:
+    """Headers that pass the user on to the other server."""
+    groups = [("X-Remote-Group", group) for group in sorted(identity.groups)]
+    return [("X-Remote-User", identity.user), *groups]
+
+
+def identity_in(headers: Message) -> Identity | None:
+    """The user in the headers of a request of the front proxy."""
+    user = headers.get("X-Remote-User")
+    groups = frozenset(headers.get_all("X-Remote-Group") or ())
+    return Identity(user, groups) if user else None
+
+
+def context(ca: str, certificate: str, key: str) -> ssl.SSLContext:
+    """For connections to the other servers, as the front proxy."""
+    made = ssl.create_default_context(cafile=ca)
+    made.load_cert_chain(certificate, key)
+    return made
+
+
+def send(
+    url: str,
+    tls: ssl.SSLContext | None,
+    method: str,
+    path: str,
+    headers: Message,
+    more: Iterable[tuple[str, str]],
+    body: bytes,
+) -> http.client.HTTPResponse:
+    """The answer of the other server, its head read.
+
+    :raises NotServing: it was not asked, or does not serve.
+    :raises ApiError: 503, it broke off.
+    """
+    parts = urllib.parse.urlsplit(url)
+    host, port = parts.hostname or "", parts.port
+    connection: http.client.HTTPConnection
+    if tls:
+        connection = http.client.HTTPSConnection(
+            host, port, timeout=_CONNECT_LIMIT, context=tls
+        )
+    else:
+        connection = http.client.HTTPConnection(host, port, timeout=_CONNECT_LIMIT)
+    try:
+        connection.connect()
+    except OSError as error:
+        raise NotServing(str(error)) from error
+    connection.sock.settimeout(_ANSWER_LIMIT)
+    try:
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        passed_on = [(name, headers[name]) for name in _PASSED_ON if name in headers]
+        for name, value in (*passed_on, *more, ("Content-Length", str(len(body)))):
+            connection.putheader(name, value)
+        connection.putheader("Connection", "close")
+        connection.endheaders(body)
+        answer = connection.getresponse()
+    except (OSError, http.client.HTTPException) as error:
+        connection.close()
+        text = f"the API server at {url} broke off: {error!r}"
+        raise ApiError(503, "ServiceUnavailable", text) from error
+    if answer.headers.get(NOT_SERVING):
+        connection.close()
+        raise NotServing(url)
+    return answer
+
 
 _ASKING_ABOUT_ONESELF = ("selfsubjectaccessreviews",)
 _HANDSHAKE_LIMIT, _IDLE_LIMIT = 10.0, 300.0  # seconds
@@ -63,7 +134,7 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(raw)
         except ApiError as error:
             self._send(error.code, error.status)
-        except forwarding.NotServing:
+        except NotServing:
             self._send(503, unavailable("not serving").status, not_serving=True)
         except _GONE:
             self.close_connection = True
@@ -87,7 +158,7 @@ class Handler(BaseHTTPRequestHandler):
         if code == TOO_MANY and isinstance(body, bytes):
             self.send_header("Retry-After", "1")
         if not_serving:
-            self.send_header(forwarding.NOT_SERVING, "true")
+            self.send_header(NOT_SERVING, "true")
         for text in self._warnings:
             self.send_header("Warning", f'299 - "{text}"')
         self.end_headers()
@@ -131,17 +202,17 @@ class Handler(BaseHTTPRequestHandler):
     def _hand_on_or_serve(
         self, replica: Replica, parts: list[str], url: Any, raw: bytes
     ) -> None:
-        came_from_another = self._certificate_user() == forwarding.PROXY_USER
+        came_from_another = self._certificate_user() == PROXY_USER
         for _ in range(_RETRIES):
             place = replica.place()
             if isinstance(place, Cluster):
                 self._serve(place, parts, url, raw)
                 return
             if came_from_another:
-                raise forwarding.NotServing
+                raise NotServing
             try:
                 self._hand_on(place, raw)
-            except forwarding.NotServing:
+            except NotServing:
                 time.sleep(_RETRY_PAUSE)
             else:
                 return
@@ -149,8 +220,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _hand_on(self, url: str, raw: bytes) -> None:
         known = self._certificate_user() and not self.headers.get("Authorization")
-        more = forwarding.as_headers(self._by_certificate()) if known else []
-        answer = forwarding.send(
+        more = as_headers(self._by_certificate()) if known else []
+        answer = send(
             *(url, self.server.proxy_tls, self.command, self.path),
             *(self.headers, more, raw),
         )
@@ -175,7 +246,7 @@ class Handler(BaseHTTPRequestHandler):
     def _serve(self, cluster: Cluster, parts: list[str], url: Any, raw: bytes) -> None:
         self._cluster = cluster
         identity = self._identity()
-        if routes.is_resource_path(parts):
+        if verbs.is_resource_path(parts):
             pairs = urllib.parse.parse_qs(url.query, keep_blank_values=True)
             query = {key: values[-1] for key, values in pairs.items()}
             self._answer_resource(parts, query, identity, raw)
@@ -192,8 +263,8 @@ class Handler(BaseHTTPRequestHandler):
         self, parts: list[str], query: dict[str, str], identity: Identity, raw: bytes
     ) -> None:
         cluster = self._cluster
-        target = routes.parse(cluster.store.kinds, parts)
-        wanted = routes.access_of(target, self.command, query)
+        target = verbs.parse_path(cluster.store.kinds, parts)
+        wanted = verbs.access_of(target, self.command, query)
         accept = self.headers.get("Accept") or ""
         request = verbs.Request(
             target=target,
@@ -221,7 +292,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _body(self, request: verbs.Request, raw: bytes) -> Any:
         if "protobuf" in request.content_type and raw:
-            return protobuf.decode(raw)
+            return discovery.decode(raw)
         if raw and request.method != "PATCH" and request.content_type not in _BODIES:
             raise unsupported_media_type(_NOT_A_BODY)
         try:
@@ -255,8 +326,8 @@ class Handler(BaseHTTPRequestHandler):
                     return access.service_account_identity(user)
             raise ApiError(401, "Unauthorized", "Unauthorized")
         by_certificate = self._by_certificate()
-        if self.server.replica and by_certificate.user == forwarding.PROXY_USER:
-            return forwarding.identity_in(self.headers) or ANONYMOUS
+        if self.server.replica and by_certificate.user == PROXY_USER:
+            return identity_in(self.headers) or ANONYMOUS
         return by_certificate
 
     def _by_certificate(self) -> Identity:
@@ -343,7 +414,7 @@ def _replica(server: Server, wanted: Replication, settings: Settings) -> Replica
     certificate, key = wanted.proxy
     if certificate:
         ca = server.listener.ca
-        server.proxy_tls = forwarding.context(ca, certificate, key)
+        server.proxy_tls = context(ca, certificate, key)
     client = Client(wanted.endpoints, wanted.etcd, _ETCD_LIMIT)
     return Replica(wanted.url, client, lambda keeper: Cluster(settings, keeper))
 

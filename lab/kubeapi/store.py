@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of the cluster, their versions, and the events that watches read."""
+"""The objects of the cluster, their versions, and the events that watches read.
 
+Without etcd they are kept in a JSON file.
+"""
+
+import contextlib
 import copy
+import json
+import os
 import threading
 import uuid
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
-from . import errors, policies
+from . import admission, resources
 from .admission import SERVICE_NETWORK, fill_defaults, with_template_generation
 from .objects import (
     Obj,
@@ -21,6 +28,7 @@ from .objects import (
 )
 from .resources import (
     DAEMON_SETS,
+    EVENTS,
     LEASES,
     NAMESPACES,
     NODES,
@@ -28,6 +36,7 @@ from .resources import (
     POLICIES,
     POLICY_BINDINGS,
     RESOURCES,
+    ApiError,
     Key,
     Resource,
 )
@@ -94,7 +103,7 @@ class Store:
         """:raises ApiError: 404 if there is none."""
         found = self.find(resource, namespace, name)
         if found is None:
-            raise errors.not_found(resource, name)
+            raise resources.not_found(resource, name)
         return found
 
     def owned(self, resource: Resource, owner: Obj) -> list[Obj]:
@@ -144,10 +153,12 @@ class Store:
             if not metadata.get("generateName"):
                 problem = "Required value: name or generateName is required"
                 group = resource.group
-                raise errors.invalid(resource.kind, "", "metadata.name", problem, group)
+                raise resources.invalid(
+                    resource.kind, "", "metadata.name", problem, group
+                )
             metadata["name"] = metadata["generateName"] + random_suffix(5)
         if self.find(resource, namespace, metadata["name"]):
-            raise errors.already_exists(resource, metadata["name"])
+            raise resources.already_exists(resource, metadata["name"])
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = timestamp()
         metadata.pop("deletionTimestamp", None)
@@ -167,7 +178,9 @@ class Store:
         if bindings and resource not in (POLICIES, POLICY_BINDINGS):
             where = namespace_of(obj)
             namespace = self.find(NAMESPACES, None, where) if where else None
-            policies.check(self.all(POLICIES), bindings, resource, namespace, obj, old)
+            admission.check_policies(
+                self.all(POLICIES), bindings, resource, namespace, obj, old
+            )
 
     @staticmethod
     def _check_namespace(resource: Resource, namespace: Obj, name: str) -> None:
@@ -184,7 +197,7 @@ class Store:
             "field": "metadata.namespace",
         }
         about = {"name": name, "group": resource.group, "kind": resource.plural}
-        raise errors.ApiError(403, "Forbidden", text, **about, causes=[cause])
+        raise resources.ApiError(403, "Forbidden", text, **about, causes=[cause])
 
     def update(
         self,
@@ -201,9 +214,9 @@ class Store:
         new = copy.deepcopy(new)
         before, metadata = old["metadata"], new.setdefault("metadata", {})
         if metadata.get("resourceVersion") not in (None, "", before["resourceVersion"]):
-            raise errors.conflict(resource, before["name"])
+            raise resources.conflict(resource, before["name"])
         if metadata.get("uid") not in (None, before["uid"]):
-            raise errors.precondition_failed(metadata["uid"], before["uid"])
+            raise resources.precondition_failed(metadata["uid"], before["uid"])
         for field in _IMMUTABLE:
             metadata.pop(field, None)
             if field in before:
@@ -262,7 +275,7 @@ class Store:
         uid, metadata = obj["metadata"]["uid"], obj["metadata"]
         wanted = (options.get("preconditions") or {}).get("uid") or uid
         if wanted != uid:
-            raise errors.another_object(resource, name_of(obj), wanted, uid)
+            raise resources.another_object(resource, name_of(obj), wanted, uid)
         if dry_run:
             return obj
         if resource is PODS:
@@ -348,3 +361,120 @@ def _with_status_of(old: Obj, new: Obj) -> Obj:
         if key in new["metadata"]
     }
     return {**with_metadata(old, **metadata), "status": new.get("status", {})}
+
+
+_KEPT = 500  # a real cluster keeps them for an hour
+
+
+def record_event(
+    store: Store,
+    about: Obj,
+    reason: str,
+    message: str,
+    component: str,
+    kind: str = "Normal",
+) -> None:
+    """Add an event about an object, or count the one that is there.
+
+    :param component: the source, such as ``node-controller``.
+    :param kind: ``Normal`` or ``Warning``.
+    """
+    namespace = namespace_of(about) or "default"
+    involved = {
+        "apiVersion": about["apiVersion"],
+        "kind": about["kind"],
+        "name": name_of(about),
+        "namespace": namespace_of(about) or "",
+        "uid": about["metadata"]["uid"],
+    }
+    for event in store.all(EVENTS, namespace):
+        if (event["involvedObject"], event["reason"], event["message"]) == (
+            involved,
+            reason,
+            message,
+        ):
+            count, now = event["count"] + 1, timestamp()
+            store.replace(EVENTS, event, count=count, lastTimestamp=now)
+            return
+    new = {
+        "metadata": {"name": f"{name_of(about)}.{random_suffix(16)}"},
+        "involvedObject": involved,
+        "reason": reason,
+        "message": message,
+        "type": kind,
+        "source": {"component": component},
+        "reportingComponent": component,
+        "count": 1,
+        "firstTimestamp": timestamp(),
+        "lastTimestamp": timestamp(),
+    }
+    with contextlib.suppress(ApiError):  # its namespace is going away
+        store.create(EVENTS, namespace, new)
+    for old in store.all(EVENTS)[:-_KEPT]:
+        store.delete(EVENTS, old)
+
+
+State = dict[str, Any]
+
+# Writes that were not stored in time are lost with their resource versions, which must
+# not be used again for others.
+_VERSIONS_LOST = 1000
+
+
+class Keeper(Protocol):
+    """Where the state is between two lives of a server."""
+
+    def load(self) -> State | None:
+        """The state; None if there is none yet."""
+
+    def save(self, state: State) -> None:
+        """Keep this one instead."""
+
+
+def dump(store: Store, signing_key: str) -> State:
+    """Everything in the store, as of now."""
+    with store.lock:
+        return {
+            "version": store.version,
+            "signingKey": signing_key,
+            "objects": [
+                [*key, list(objects.values())] for key, objects in store.objects.items()
+            ],
+        }
+
+
+def fill(store: Store, state: State) -> str:
+    """Fill an empty store.
+
+    :returns: the key that the tokens in it were signed with.
+    """
+    store.version = store.saved_version = state["version"] + _VERSIONS_LOST
+    for group, plural, objects in state["objects"]:
+        if (group, plural) in RESOURCES or objects:
+            store.objects[group, plural] = {
+                (o["metadata"].get("namespace"), o["metadata"]["name"]): o
+                for o in objects
+            }
+    return str(state["signingKey"])
+
+
+class StateFile:
+    """A file that is replaced in one step; for its owner only: it holds secrets."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> State | None:
+        """:raises ValueError: the file is not of this program."""
+        return json.loads(self._path.read_text()) if self._path.exists() else None
+
+    def save(self, state: State) -> None:
+        """:raises OSError: it cannot be written."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self._path.with_name(self._path.name + ".new")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self._path)

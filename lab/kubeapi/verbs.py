@@ -1,32 +1,146 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the requests on resources do: get, list, create, update, patch, delete.
-
-All of it runs while the caller holds the store's lock.
-"""
+"""Requests on resources: their paths, and what each verb does."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import access, applied, containers, custom, patches, service_proxy, validation
+from . import access, admission, custom, patches, pods
 from .access import Access, Identity
 from .admission import with_ip_modes
 from .cluster import Cluster
-from .errors import bad_request, invalid, method_not_allowed, unsupported_media_type
 from .eviction import evict
 from .objects import (
     Obj,
+    check_selectors,
     dig,
+    fields_match,
+    labels_match,
     labels_of,
     name_of,
     namespace_of,
     timestamp,
     with_metadata,
 )
-from .resources import PODS, SERVICE_ACCOUNTS
-from .routes import Target
-from .selectors import check_selectors, fields_match, labels_match
+from .resources import (
+    ENDPOINTS,
+    PODS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    ApiError,
+    Key,
+    Resource,
+    bad_request,
+    invalid,
+    method_not_allowed,
+    no_such_page,
+    no_such_path,
+    not_found,
+    served,
+    unsupported_media_type,
+)
+from .store import Store
 from .tables import table
+
+_ANSWER = b"served by a stand-in\n"
+
+
+def answer_of_service(store: Store, namespace: str | None, name: str) -> bytes:
+    """The answer of a pod.
+
+    :param name: ``NAME``, ``NAME:PORT`` or ``SCHEME:NAME:PORT``.
+    :raises ApiError: 404, there is no such Service; 503, no such port or no ready pod.
+    """
+    parts = name.split(":")
+    service, port = (parts[1], parts[2]) if len(parts) == 3 else ([*parts, ""])[:2]
+    found = store.find(SERVICES, namespace, service)
+    if found is None:
+        raise not_found(SERVICES, service)
+    if port and not any(_is_port(one, port) for one in found["spec"].get("ports", ())):
+        raise _unavailable(f'no service port {port} found for service "{service}"')
+    endpoints = store.find(ENDPOINTS, namespace, service) or {}
+    if not dig(endpoints, "subsets", []):
+        raise _unavailable(f'no endpoints available for service "{service}"')
+    return _ANSWER
+
+
+def _is_port(port: Obj, wanted: str) -> bool:
+    return wanted in (str(port["port"]), port.get("name"))
+
+
+def _unavailable(text: str) -> ApiError:
+    return ApiError(503, "ServiceUnavailable", text)
+
+
+_OF_NAMESPACE_ITSELF = ("status", "finalize")
+
+
+@dataclass(frozen=True)
+class Target:
+    """The object or collection that a path names; "" and None where it names none."""
+
+    resource: Resource
+    version: str
+    namespace: str | None = None
+    name: str = ""
+    subresource: str = ""
+
+
+def is_resource_path(parts: list[str]) -> bool:
+    """Whether the path is below ``/api/VERSION`` or ``/apis/GROUP/VERSION``."""
+    return len(parts) > {"api": 2, "apis": 3}.get(parts[0], len(parts))
+
+
+def parse_path(kinds: Mapping[Key, Resource], parts: list[str]) -> Target:
+    """:raises ApiError: 404 if nothing is served there."""
+    if parts[0] == "api":
+        group, version, rest = "", parts[1], parts[2:]
+    else:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    namespace = None
+    in_namespace = rest[0] == "namespaces" and len(rest) > 2
+    if in_namespace and rest[2] not in _OF_NAMESPACE_ITSELF:
+        namespace, rest = rest[1], rest[2:]
+    for resource in served(kinds, group, version):
+        if resource.plural == rest[0]:
+            name, subresource = ([*rest, "", ""])[1:3]
+            return Target(resource, version, namespace, name, subresource)
+    if not any(resource.group == group for resource in kinds.values()):
+        raise no_such_page()
+    raise no_such_path()
+
+
+def access_of(target: Target, method: str, query: Mapping[str, str]) -> Access:
+    """What RBAC is asked about the request.
+
+    :raises ApiError: 405 for a method that no resource has.
+    """
+    match method, bool(target.name):
+        case "GET", True:
+            verb = "get"
+        case "GET", False:
+            verb = "list"
+        case "POST", _:
+            verb = "create"
+        case "PUT", True:
+            verb = "update"
+        case "PATCH", True:
+            verb = "patch"
+        case "DELETE", named:
+            verb = "delete" if named else "deletecollection"
+        case _:
+            raise method_not_allowed()
+    if method == "GET" and query.get("watch") in ("true", "1"):
+        verb = "watch"
+    plural = target.resource.plural
+    return Access(
+        verb=verb,
+        group=target.resource.group,
+        resource=f"{plural}/{target.subresource}" if target.subresource else plural,
+        namespace=target.namespace,
+        name=target.name,
+    )
+
 
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
@@ -119,10 +233,10 @@ def _get(cluster: Cluster, request: Request) -> Reply:
     target = request.target
     if target.subresource == "proxy":
         place = (target.namespace, target.name)
-        return 200, service_proxy.answer(cluster.store, *place)
+        return 200, answer_of_service(cluster.store, *place)
     found = _find(cluster, target)
     if target.subresource == "log":
-        return 200, containers.log(found, request.query.get("container", "")).encode()
+        return 200, pods.log(found, request.query.get("container", "")).encode()
     if target.subresource == "scale":
         return 200, _scale(found)
     if request.wants_table:
@@ -164,7 +278,7 @@ def _post(cluster: Cluster, request: Request) -> Reply:
             return 201, {**body, "status": {"userInfo": user}}
     if target.name:
         raise method_not_allowed()
-    validation.check(target.resource, target.namespace, body)
+    admission.check_object(target.resource, target.namespace, body)
     store = cluster.store
     body = {**body, "apiVersion": custom.stored_as(store, target.resource)}
     created = store.create(target.resource, target.namespace, body, request.dry_run)
@@ -251,7 +365,7 @@ def _write(cluster: Cluster, request: Request) -> Reply:
         problem = "Required value: is required for apply patch"
         raise invalid("PatchOptions", "", "fieldManager", problem, "meta.k8s.io")
     if old is None and is_apply:
-        made = applied.apply({}, request.body, request.query["fieldManager"])
+        made = patches.apply({}, request.body, request.query["fieldManager"])
         creation = replace(request, body=made, target=replace(target, name=""))
         return _post(cluster, creation)
     old = _find(cluster, target)
@@ -262,8 +376,8 @@ def _write(cluster: Cluster, request: Request) -> Reply:
     if not isinstance(new, dict):
         raise bad_request("the result is not an object")
     if request.method == "PUT":
-        validation.check_version(target.resource, new)
-    validation.check_change(target.resource, old, new)
+        admission.check_version(target.resource, new)
+    admission.check_change(target.resource, old, new)
     if is_scale:
         spec = {**old["spec"], "replicas": new["spec"]["replicas"]}
         scaled = store.update(target.resource, old, {**old, "spec": spec})
@@ -287,7 +401,7 @@ def _patched(old: Obj, request: Request) -> Any:
     if not isinstance(request.body, dict):
         raise bad_request("the patch is not an object")
     if request.content_type == _APPLY:
-        return applied.apply(old, request.body, request.query["fieldManager"])
+        return patches.apply(old, request.body, request.query["fieldManager"])
     return patches.strategic(old, request.body)
 
 

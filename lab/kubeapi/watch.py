@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from .cluster import Cluster
-from .errors import ApiError
 from .objects import Obj
+from .resources import ApiError
 from .store import Event
 from .tables import table
 from .verbs import Request, matches, selected, shown

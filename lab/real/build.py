@@ -4,7 +4,7 @@
 from lab import LabError
 from lab.artifacts import cli as artifacts
 from lab.artifacts.mirror import make_own, make_registry
-from lab.real import ansible, checkout
+from lab.real import site
 from lab.real.site import Site, Wanted
 from lab.report import Report
 from lab.services import mirror
@@ -17,8 +17,8 @@ def prepare(settings: Settings, report: Report, wanted: Wanted) -> None:
     :raises LabError: something is not to be had, or the laboratory runs with another
         kubespray.
     """
-    found = checkout.find(wanted.kubespray, settings.cache, report)
-    environment = ansible.prepare(settings, report, found)
+    found = site.find_checkout(wanted.kubespray, settings.cache, report)
+    environment = site.prepare_ansible(settings, report, found)
     releases = (found.release, *wanted.also)
     # Its checksums are those that it will compare other releases' files with, too.
     mirrors = artifacts.prepare(settings, report, releases, wanted.source, found)

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from lab.artifacts import releases
-from lab.cloud.systemd import variables
+from lab.cloud.systemd import requirements
 from lab.real.site import Site
 from lab.services.mirror import FILES_URL, REGISTRY_ADDRESS
 
@@ -48,7 +48,7 @@ def parameters(mirror: Path) -> dict[str, Any]:
             "registries": [registry],
         },
         "kubespray_vars": {
-            **variables.kubespray(),
+            **requirements.kubespray(),
             # Nothing that is missing in the mirror comes to be there while one waits.
             "download_retries": 1,
             **_checksums(mirror),

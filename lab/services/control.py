@@ -4,43 +4,41 @@
 from collections.abc import Callable, Sequence
 
 from lab import LabError
-from lab.report import Report
+from lab.report import Report, Task, run_all
 from lab.services import (
-    barbican,
+    backends,
     cloud,
     compute,
     config,
-    heat,
-    identity,
     images,
-    keystone,
-    mariadb,
     mirror,
     network,
-    rabbitmq,
+    openstack,
     tacker,
 )
 from lab.services.process import Processes, Service
 from lab.settings import Settings
-from lab.tasks import Task, run_all
 
 # In the order of their start; they are stopped in the opposite one.
 SERVICES: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
-    rabbitmq.NAME: (rabbitmq.service, ()),
-    mariadb.NAME: (mariadb.service, ()),
-    keystone.NAME: (keystone.service, (mariadb.NAME,)),
-    barbican.NAME: (barbican.service, ()),
+    backends.BROKER: (backends.rabbitmq, ()),
+    backends.DATABASE: (backends.mariadb, ()),
+    openstack.KEYSTONE: (openstack.keystone, (backends.DATABASE,)),
+    openstack.BARBICAN: (openstack.barbican, ()),
     images.NAME: (images.service, ()),
     compute.NAME: (compute.service, ()),
     network.NAME: (network.service, ()),
-    heat.API: (heat.api, ()),
-    heat.ENGINE: (heat.engine, (mariadb.NAME, rabbitmq.NAME)),
-    tacker.SERVER: (tacker.server, (mariadb.NAME, rabbitmq.NAME)),
-    tacker.CONDUCTOR: (tacker.conductor, (mariadb.NAME, rabbitmq.NAME)),
+    openstack.HEAT_API: (openstack.heat_api, ()),
+    openstack.HEAT_ENGINE: (
+        openstack.heat_engine,
+        (backends.DATABASE, backends.BROKER),
+    ),
+    tacker.SERVER: (tacker.server, (backends.DATABASE, backends.BROKER)),
+    tacker.CONDUCTOR: (tacker.conductor, (backends.DATABASE, backends.BROKER)),
 }
 #: Not started by ``up``, only by ``restart``.
 ON_DEMAND: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
-    tacker.SECOND: (tacker.second_conductor, (mariadb.NAME, rabbitmq.NAME)),
+    tacker.SECOND: (tacker.second_conductor, (backends.DATABASE, backends.BROKER)),
 }
 CLOUD = "cloud"
 #: Only in a lab that has a mirror. They listen on an address of the cloud's.
@@ -78,7 +76,7 @@ class Control:
         self._ready.unlink(missing_ok=True)
         tasks = [self._task(name) for name in self._permanent()]
         tasks.append(self._timed(CLOUD, lambda: cloud.prepare(self._settings)))
-        needs = (keystone.NAME, tacker.SERVER, barbican.NAME)
+        needs = (openstack.KEYSTONE, tacker.SERVER, openstack.BARBICAN)
         tasks.append(self._timed(VIM, tacker.register_vim, needs))
         run_all(tasks)
         self._ready.touch()
@@ -137,20 +135,29 @@ class Control:
         :raises LabError: something failed.
         """
         config.write(self._settings)
-        settings, names = self._settings, (mariadb.NAME, keystone.NAME)
+        settings, names = self._settings, (backends.DATABASE, openstack.KEYSTONE)
         schemas = (
-            ("keystone schema", lambda: keystone.create_schema(settings)),
-            ("heat schema", lambda: heat.create_schema(settings)),
+            ("keystone schema", lambda: openstack.create_keystone_schema(settings)),
+            ("heat schema", lambda: openstack.create_heat_schema(settings)),
             ("tacker schema", lambda: tacker.create_schema(settings)),
         )
         run_all(
             [
-                self._timed("database files", lambda: mariadb.create(settings)),
-                Task("keys", lambda: keystone.create_keys(settings)),
-                self._task(mariadb.NAME, (), ("database files",)),
-                *(self._timed(name, run, (mariadb.NAME,)) for name, run in schemas),
-                self._task(keystone.NAME, (), ("keystone schema", "keys")),
-                self._timed("users and roles", identity.create, (keystone.NAME,)),
+                self._timed(
+                    "database files", lambda: backends.create_mariadb(settings)
+                ),
+                Task("keys", lambda: openstack.create_keystone_keys(settings)),
+                self._task(backends.DATABASE, (), ("database files",)),
+                *(
+                    self._timed(name, run, (backends.DATABASE,))
+                    for name, run in schemas
+                ),
+                self._task(openstack.KEYSTONE, (), ("keystone schema", "keys")),
+                self._timed(
+                    "users and roles",
+                    openstack.create_identities,
+                    (openstack.KEYSTONE,),
+                ),
             ]
         )
         for name in reversed(names):

@@ -4,9 +4,9 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lab import command, environments, project
+from lab import command, environments
 from lab.namespace import clean_environment
-from lab.services import rabbitmq, rest
+from lab.services import backends, rest
 from lab.services.config import WSGI
 from lab.services.process import Service
 from lab.services.rest import Session
@@ -70,7 +70,7 @@ def _conductor(
     queues = [f"{queue}.{host}" for queue in QUEUES]
 
     def consumers() -> list[int]:
-        return rabbitmq.consumers(settings, *queues)
+        return backends.consumers(settings, *queues)
 
     return _service(
         settings,
@@ -127,7 +127,7 @@ def _service(
     options = [word for path in configs for word in ("--config-file", str(path))]
     paste = settings.etc / "tacker-api-paste.ini"
     # A driver's checksum is taken when the conductor starts.
-    installed = project.stamp(settings, environments.TACKER)
+    installed = environments.project_stamp(settings, environments.TACKER)
     return Service(
         name=name,
         argv=(environments.program(settings, "tacker", program or name), *options),

@@ -4,7 +4,7 @@
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 
-from lab.tacker_api import Tacker
+from lab.client import Tacker
 from tests.integration import cnf, exposed
 from tests.integration.cluster import Cluster
 from tests.integration.laboratory import Lab

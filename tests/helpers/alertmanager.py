@@ -13,7 +13,7 @@ from typing import Any
 import requests
 import yaml
 
-from lab.patience import Patience
+from lab.client import Patience
 from tests.helpers.backends import free_ports
 from tests.helpers.tool_warnings import warnings_in
 from tests.tree import ROOT

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from lab.kubeapi.listening import Listener
 from lab.kubeapi.server import start, stop
-from lab.kubeapi.settings import Settings
+from lab.kubeapi.settings import Listener, Settings
 from tests.helpers import kubeapi as bed
 from tests.helpers.sshd import Sshd
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from lab import client
+from lab.client import Patience, Tacker
 from lab.cloud import ansible_server, base
 from lab.cloud.hosts import Host
-from lab.patience import Patience
-from lab.tacker_api import Tacker
 from tacker_k8s_mgmt.kubespray import inventory
 from tests.helpers.tool_warnings import warnings_in
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from lab import client, settings
+from lab.client import Tacker
 from lab.cloud.settings import PREPARED
-from lab.tacker_api import Tacker
 from tacker_k8s_mgmt.tools.cli import main
 from tests.integration import cnf, exposed
 from tests.integration.cluster import (

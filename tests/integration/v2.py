@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from lab import client, settings
+from lab.client import TackerV2
 from lab.services.rest import Session
-from lab.tacker_api import TackerV2
 from tacker_k8s_mgmt.tools.csar import parts
 from tacker_k8s_mgmt.tools.csar.tacker_api import V2
 from tests.integration import cnf, exposed

@@ -7,7 +7,7 @@ import tomllib
 import yaml
 from packaging.requirements import Requirement
 
-from lab import environments, pins, project
+from lab import environments, pins
 from tests import __main__ as all_checks
 from tests.tree import ROOT
 
@@ -40,7 +40,7 @@ def test_the_image_is_built_from_what_the_project_is_built_from():
     copied = {
         word for line in words if "--from=wheel" not in line for word in line[1:-1]
     }
-    assert copied == set(project.PARTS)
+    assert copied == set(environments.PROJECT_PARTS)
 
 
 def test_the_extra_for_the_documentation_is_what_its_environment_has():

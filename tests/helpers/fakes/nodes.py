@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.kubeapi.controllers import scheduling
-from lab.kubeapi.taints import NOT_READY, UNSCHEDULABLE
+from lab.kubeapi import pods
+from lab.kubeapi.objects import NOT_READY, UNSCHEDULABLE
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 
 #: What kubeadm gives control planes.
@@ -48,7 +48,7 @@ def takes(node: FakeNode, spec: Mapping[str, Any]) -> bool:
         for key, is_so in conditions.items()
         if is_so
     ]
-    return scheduling.fits(
+    return pods.fits(
         {"spec": dict(spec)},
         {
             "metadata": {"name": node.name, "labels": dict(node.labels)},

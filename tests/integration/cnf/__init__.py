@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from lab.tacker_api import Tacker
+from lab.client import Tacker
 from tacker_k8s_mgmt.tools.csar import archive, parts
 
 SOURCE = Path(__file__).parent

@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from lab.kubeapi.etcd.wire import Files
-from lab.kubeapi.listening import Listener, Replication
 from lab.kubeapi.server import Server, start, stop
-from lab.kubeapi.settings import Settings
+from lab.kubeapi.settings import Listener, Replication, Settings
 from tests.real.differential.real import NODE_GRACE, free_port
 from tests.real.differential.site import ADMIN_TOKEN
 

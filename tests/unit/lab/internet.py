@@ -12,8 +12,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from lab.artifacts import layout, releases
-from lab.artifacts.registry import Start, Storage
+from lab.artifacts import releases
+from lab.artifacts.images import Start, Storage
 
 HOSTS = (
     *("dl.k8s.io", "get.helm.sh", "github.com"),
@@ -25,12 +25,12 @@ MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
 def published(directory: Path, release: releases.Release) -> Path:
     """A mirror of files and images with a release's own names."""
-    for file in layout.FILES:
+    for file in releases.FILES:
         place = directory / "files" / file.place(release.wanted[file.part])
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(file.name)
     storage = Storage(directory / "images")
-    for image in (*layout.IMAGES, *layout.OPTIONAL_IMAGES):
+    for image in (*releases.IMAGES, *releases.OPTIONAL_IMAGES):
         reference = image.reference(release.wanted[image.part])
         storage.image(*reference, [storage.layer([])], Start())
     return directory
@@ -40,7 +40,7 @@ def kubespray(directory: Path, release: releases.Release, source: Path) -> Path:
     """What a checkout of kubespray has on the checksums of published files."""
     role = directory / "roles/kubespray_defaults"
     downloads, tables = ["---\n"], ["---\n"]
-    for file in layout.FILES:
+    for file in releases.FILES:
         version = release.wanted[file.part]
         content = (source / "files" / file.place(version)).read_bytes()
         table = f"{file.checksum.removesuffix('_checksum')}_checksums"

@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from lab import LabError, packages
-from lab.artifacts import cli, internet, layout, mirror, releases
-from lab.real.checkout import Checkout
+from lab.artifacts import cli, internet, mirror, releases
+from lab.real.site import Checkout
 from tests.unit.lab.internet import Internet, kubespray, published
 
 NEWEST, FORMER = releases.find("v2.31.0"), releases.find("v2.30.0")
@@ -45,19 +45,19 @@ def server(tmp_path, contents, monkeypatch):
 @pytest.fixture
 def images(monkeypatch):
     """One of each registry: skopeo takes its time."""
-    chosen = {image.registry: image for image in layout.IMAGES}
-    monkeypatch.setattr(layout, "IMAGES", tuple(chosen.values()))
-    monkeypatch.setattr(layout, "OPTIONAL_IMAGES", layout.OPTIONAL_IMAGES[-1:])
+    chosen = {image.registry: image for image in releases.IMAGES}
+    monkeypatch.setattr(releases, "IMAGES", tuple(chosen.values()))
+    monkeypatch.setattr(releases, "OPTIONAL_IMAGES", releases.OPTIONAL_IMAGES[-1:])
 
 
 @pytest.fixture
 def few_files(monkeypatch):
     """Some files, of every host, and no images: each is a process."""
     names = ("kubelet", "etcd", "nerdctl")
-    few = tuple(file for file in layout.FILES if file.name in names)
-    monkeypatch.setattr(layout, "FILES", few)
-    monkeypatch.setattr(layout, "IMAGES", ())
-    monkeypatch.setattr(layout, "OPTIONAL_IMAGES", ())
+    few = tuple(file for file in releases.FILES if file.name in names)
+    monkeypatch.setattr(releases, "FILES", few)
+    monkeypatch.setattr(releases, "IMAGES", ())
+    monkeypatch.setattr(releases, "OPTIONAL_IMAGES", ())
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_next_attempt_fetches_only_what_is_missing(
     with pytest.raises(LabError, match=f"https://{KUBELET} could not .*\n.*404"):
         internet.make(lab, report, NEWEST, tree)
     place.write_bytes(content)
-    other = layout.FILES[-1].place(NEWEST.wanted[layout.FILES[-1].part])
+    other = releases.FILES[-1].place(NEWEST.wanted[releases.FILES[-1].part])
     kept = internet.path(lab) / "files" / other
     kept.parent.mkdir(parents=True)
     shutil.copy(contents / "files" / other, kept)
@@ -174,7 +174,7 @@ def test_file_of_other_contents_is_downloaded_again(
 ):
     place = internet.make(lab, report, NEWEST, tree) / "files" / KUBELET
     place.write_text("spoiled")
-    (internet.path(lab) / "files" / layout.FILES[1].place("3.6.10")).unlink()
+    (internet.path(lab) / "files" / releases.FILES[1].place("3.6.10")).unlink()
     internet.make(lab, report, NEWEST, tree)
     assert place.read_text() == "kubelet"
 

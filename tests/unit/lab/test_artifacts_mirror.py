@@ -10,17 +10,9 @@ from pathlib import Path
 import pytest
 
 from lab import LabError, command, packages
-from lab.artifacts import (
-    archives,
-    cli,
-    debian,
-    golang,
-    images,
-    layout,
-    mirror,
-    releases,
-)
-from lab.artifacts.registry import Storage
+from lab.artifacts import cli, golang, images, mirror, releases
+from lab.artifacts import images as debian
+from lab.artifacts.images import Storage, of_directory
 from tests.unit.lab.internet import published
 
 NEWEST = releases.find("v2.31.0")
@@ -56,7 +48,7 @@ def builds(lab, monkeypatch):
     monkeypatch.setattr(golang, "check", lambda _: None)
     monkeypatch.setattr(golang, "build", build)
     monkeypatch.setattr(mirror, "_install", lambda *_: None)
-    monkeypatch.setattr(debian, "tree", tree)
+    monkeypatch.setattr(debian, "debian_tree", tree)
     monkeypatch.setattr(command, "run", run)
     return built
 
@@ -74,7 +66,7 @@ def test_what_is_built_is_all_that_the_release_downloads(lab, report, builds, na
 
 def test_kubespray_variables_have_the_digest_of_every_file(made):
     told = mirror.variables(made)
-    for file in layout.FILES:
+    for file in releases.FILES:
         place = made / "files" / file.place(NEWEST.built(file.part))
         digest = hashlib.sha256(place.read_bytes()).hexdigest()
         assert told[file.checksum] == f"sha256:{digest}"
@@ -102,7 +94,7 @@ def test_the_variables_are_yaml_as_well(made):
     ],
 )
 def test_archives_unpack_to_where_kubespray_takes_programs_from(made, name, members):
-    (file,) = (each for each in layout.FILES if each.name == name)
+    (file,) = (each for each in releases.FILES if each.name == name)
     with tarfile.open(made / "files" / file.place(NEWEST.built(file.part))) as tar:
         assert members <= set(tar.getnames())
         assert not [each for each in tar.getnames() if ".etcdctl" in each]
@@ -154,7 +146,7 @@ def test_a_mirror_from_the_internet_needs_no_variables(tmp_path):
 
 def test_every_missing_file_and_image_is_named_at_once(tmp_path):
     published(tmp_path, NEWEST)
-    file = layout.FILES[0].place(NEWEST.wanted[layout.FILES[0].part])
+    file = releases.FILES[0].place(NEWEST.wanted[releases.FILES[0].part])
     (tmp_path / "files" / file).unlink()
     images = tmp_path / "images/docker/registry/v2/repositories"
     shutil.rmtree(images / "coredns")
@@ -230,7 +222,7 @@ def test_registry_needs_no_go(lab, report, builds, monkeypatch, tmp_path, has_go
 
 def test_the_tests_images_need_no_go(lab, report, builds):
     own = mirror.make_own(lab, report)
-    assert not Storage(own / "images").lacks(*layout.WEB)
+    assert not Storage(own / "images").lacks(*releases.WEB)
     assert not builds
     (own / "kept").touch()
     assert mirror.make_own(lab, report) == own
@@ -272,7 +264,7 @@ def test_packages_are_fetched_with_what_they_need_to_run(monkeypatch):
 
     monkeypatch.setattr(command, "run", run)
     depends["tool"] = depends["tool"].replace(" Depends: libone", "  Depends: libone")
-    assert debian.closure(["tool"]) == {"tool", "libone", "libc6", "first"}
+    assert debian.debian_closure(["tool"]) == {"tool", "libone", "libc6", "first"}
 
 
 @pytest.mark.parametrize("merged", [True, False])
@@ -285,7 +277,7 @@ def test_a_tree_of_packages_has_the_layout_of_an_installed_system(tmp_path, merg
     assert (tmp_path / "lib").readlink() == Path("usr/lib")
     assert (tmp_path / "lib/ld.so").read_text() == "c"
     assert (tmp_path / "bin").readlink() == Path("usr/bin")
-    assert archives.of_directory(tmp_path)[0].link == "usr/bin"
+    assert of_directory(tmp_path)[0].link == "usr/bin"
 
 
 @pytest.fixture
@@ -309,15 +301,15 @@ def apt(lab, monkeypatch):
 
 
 def test_packages_are_unpacked_once_and_without_their_documentation(lab, apt):
-    root = debian.tree(lab, ["tool"])
+    root = debian.debian_tree(lab, ["tool"])
     assert (root / "bin/tool").exists()
     assert not (root / "usr/share/doc").exists()
     apt.clear()
-    assert debian.tree(lab, ["tool"]) == root
+    assert debian.debian_tree(lab, ["tool"]) == root
     assert not apt
 
 
 def test_a_system_without_apt_is_refused_with_a_remedy(lab, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(LabError, match=r"tool.*MIRROR="):
-        debian.tree(lab, ["tool"])
+        debian.debian_tree(lab, ["tool"])

@@ -8,7 +8,7 @@ import pytest
 
 from lab import LabError
 from lab import releases as stand_ins
-from lab.artifacts import golang, images, layout, mirror, releases
+from lab.artifacts import golang, images, mirror, releases
 from lab.artifacts.golang import MODULES
 from tacker_k8s_mgmt.request import structure
 from tacker_k8s_mgmt.request.cluster_options import Offline
@@ -83,7 +83,7 @@ def test_there_are_no_pins_that_no_release_uses():
 
 def test_the_groups_have_every_program_that_is_delivered(release):
     programs = {n for g in mirror.groups(release).values() for n in g.packages()}
-    single = {file.name for file in layout.FILES if file.members is None}
+    single = {file.name for file in releases.FILES if file.members is None}
     assert single <= programs
     assert {"etcd", "etcdctl", "containerd", "containerd-shim-runc-v2"} <= programs
     assert {"ctr", "crictl", "nerdctl", "bridge", "portmap", "host-local"} <= programs
@@ -107,9 +107,9 @@ def test_files_and_images_are_those_that_kubespray_asks_for(release):
     asked = (DOWNLOADS / f"{release.name}.txt").read_text().split()[2::3]
     known = {
         f"{{files_repo}}/{file.place(release.wanted[file.part])}"
-        for file in layout.FILES
+        for file in releases.FILES
     }
-    for image in layout.IMAGES:
+    for image in releases.IMAGES:
         name = ":".join(image.reference(release.wanted[image.part]))
         known.add(f"{{registry_host}}/{name}")
     # Kubernetes' own images are pulled by kubeadm.
@@ -119,8 +119,8 @@ def test_files_and_images_are_those_that_kubespray_asks_for(release):
 
 
 def test_each_part_has_a_version_and_a_variable_for_it(release):
-    parts = {file.part for file in layout.FILES}
-    parts |= {image.part for image in (*layout.IMAGES, *layout.OPTIONAL_IMAGES)}
+    parts = {file.part for file in releases.FILES}
+    parts |= {image.part for image in (*releases.IMAGES, *releases.OPTIONAL_IMAGES)}
     assert parts == set(release.wanted) == set(releases.VARIABLES)
     assert set(release.instead) < set(release.wanted)
 
@@ -141,12 +141,14 @@ def test_files_are_where_the_driver_lets_kubespray_look():
         for name, value in said.items()
         if name.endswith("_url")
     }
-    assert {file.path.partition("/")[0] for file in layout.FILES} <= roots
+    assert {file.path.partition("/")[0] for file in releases.FILES} <= roots
     # The names of images follow registry_host itself, whatever their registry is.
     repositories = {n: v for n, v in said.items() if n.endswith("_image_repo")}
     helper = repositories.pop("local_path_provisioner_helper_image_repo")
     assert set(repositories.values()) == {"m:5001"}
-    assert helper in {f"m:5001/{image.repository}" for image in layout.OPTIONAL_IMAGES}
+    assert helper in {
+        f"m:5001/{image.repository}" for image in releases.OPTIONAL_IMAGES
+    }
 
 
 def test_an_unknown_release_is_refused_with_those_that_are_known():

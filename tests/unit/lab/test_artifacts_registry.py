@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.artifacts.archives import Entry, of_directory, write
-from lab.artifacts.registry import Start, Storage
+from lab.artifacts.images import Entry, Start, Storage, of_directory, write_archive
 
 ENTRIES = (
     Entry("etc"),
@@ -163,7 +162,7 @@ def test_a_directory_becomes_the_members_that_it_has(tmp_path):
 
 def test_an_archives_digests_are_those_of_what_was_written(tmp_path):
     target = tmp_path / "a.tgz"
-    packed, plain = write(target, [Entry("file", Path(__file__))])
+    packed, plain = write_archive(target, [Entry("file", Path(__file__))])
     data = target.read_bytes()
     assert hashlib.sha256(data).hexdigest() == packed
     assert hashlib.sha256(gzip.decompress(data)).hexdigest() == plain

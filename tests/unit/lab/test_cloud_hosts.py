@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab.cloud import CloudError, base, cloud_init, hosts, networks
-from lab.cloud.refusals import Refusals
+from lab.cloud import CloudError, base, boot, hosts, networks
 from lab.cloud.settings import PREPARED, STOCK, VM, Settings
+from lab.cloud.state import Refusals
 from tacker_k8s_mgmt.tools.csar import parts
 
 ID = "0a1b2c3d-0000-4000-8000-000000000000"
@@ -337,7 +337,7 @@ def image(tmp_path, monkeypatch):
     monkeypatch.setattr(base, "own", lambda tree, owner: None)
     image, common = tmp_path / "stock", tmp_path / "common"
     base.make_accounts(image, (base.STOCK_ACCOUNT,), "")
-    cloud_init.refuse_passwords(image)
+    boot.refuse_passwords(image)
     return (image, common)
 
 
@@ -353,7 +353,7 @@ def test_a_stock_image_admits_no_login(image):
 
 def test_the_key_pair_is_the_only_way_in(tmp_path, image):
     layer = tmp_path / "first"
-    cloud_init.make_layer(layer, image, PUBLIC_KEY, {})
+    boot.make_first_start_layer(layer, image, PUBLIC_KEY, {})
     keys = layer / "home/ubuntu/.ssh/authorized_keys"
     assert (keys.read_text(), keys.stat().st_mode & 0o777) == (PUBLIC_KEY, 0o600)
     assert not (layer / "etc").exists()
@@ -364,7 +364,7 @@ def test_user_data_give_the_images_user_a_password(tmp_path, image, locked):
     sample = yaml.safe_load((parts.samples() / "cloud-init.yaml").read_text())
     sample["user"] |= {"hashed_passwd": "$6$word", "lock_passwd": locked}
     layer = tmp_path / "first"
-    cloud_init.make_layer(layer, image, "", sample)
+    boot.make_first_start_layer(layer, image, "", sample)
     shadow = layer / "etc/shadow"
     assert shadow.exists() is not locked
     if not locked:

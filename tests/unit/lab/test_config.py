@@ -7,7 +7,7 @@ import string
 import pytest
 
 from lab import environments
-from lab.services import compute, config, identity, images, network
+from lab.services import compute, config, images, network, openstack
 from lab.services.control import CLOUD, EVERY, SERVICES
 from lab.settings import PORTS, Settings, url
 
@@ -107,5 +107,5 @@ def test_what_openstack_clients_ask_runs_in_every_lab_and_is_in_the_catalogue(
     }[kind]
     make, _ = SERVICES[stand_in.NAME]
     assert make(lab).name == stand_in.NAME
-    addresses = {one: address for _, one, address in identity.SERVICES}
+    addresses = {one: address for _, one, address in openstack.SERVICES}
     assert addresses[kind] == f"{url(stand_in.NAME)}{path}"

@@ -12,21 +12,20 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 
-from lab.kubeapi import discovery, rsa
+from lab.kubeapi import access, discovery
 from lab.kubeapi.access import Identity
 from lab.kubeapi.cluster import Cluster
-from lab.kubeapi.errors import ApiError
-from lab.kubeapi.persistence import StateFile
+from lab.kubeapi.objects import check_selectors
 from lab.kubeapi.resources import (
     LEASES,
     NAMESPACES,
     SECRETS,
     SERVICE_ACCOUNTS,
+    ApiError,
 )
-from lab.kubeapi.routes import Target
-from lab.kubeapi.selectors import check_selectors
 from lab.kubeapi.settings import Settings
-from lab.kubeapi.verbs import Request, serve
+from lab.kubeapi.store import StateFile
+from lab.kubeapi.verbs import Request, Target, serve
 from tests.helpers import kubeapi as bed
 
 ADMIN = Identity("admin", frozenset({"system:masters"}))
@@ -34,7 +33,7 @@ ADMIN = Identity("admin", frozenset({"system:masters"}))
 
 @pytest.fixture(scope="module")
 def key():
-    return rsa.generate()
+    return access.generate_key()
 
 
 @pytest.fixture

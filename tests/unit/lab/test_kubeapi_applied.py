@@ -3,7 +3,7 @@
 
 import pytest
 
-from lab.kubeapi.applied import apply
+from lab.kubeapi.patches import apply
 
 HEAD = {"apiVersion": "v1", "kind": "ConfigMap"}
 

@@ -6,8 +6,8 @@
 
 import pytest
 
-from lab.kubeapi.listening import Listener
 from lab.kubeapi.server import start, stop
+from lab.kubeapi.settings import Listener
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubeapi import SNAPSHOTS, custom, definition, wait_for
 

@@ -3,9 +3,8 @@
 
 import pytest
 
+from lab.kubeapi import eviction as evictions
 from lab.kubeapi.cluster import Cluster
-from lab.kubeapi.controllers import evictions
-from lab.kubeapi.errors import ApiError
 from lab.kubeapi.eviction import budget_status, evict
 from lab.kubeapi.objects import is_terminating, labels_of, name_of
 from lab.kubeapi.resources import (
@@ -16,6 +15,7 @@ from lab.kubeapi.resources import (
     NODES,
     PODS,
     STATEFUL_SETS,
+    ApiError,
 )
 from lab.kubeapi.settings import Settings
 from lab.kubeapi.store import Store

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from lab.kubeapi.listening import Listener
 from lab.kubeapi.server import start, stop
+from lab.kubeapi.settings import Listener
 from tests.helpers import kubeapi as bed
 
 pytestmark = pytest.mark.skipif(not bed.KUBECTL, reason="no kubectl on PATH")

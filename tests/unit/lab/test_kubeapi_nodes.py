@@ -3,14 +3,13 @@
 
 import pytest
 
+from lab.kubeapi import nodes
 from lab.kubeapi.access import Identity
 from lab.kubeapi.cluster import Cluster
-from lab.kubeapi.controllers import nodes
 from lab.kubeapi.objects import condition, name_of
 from lab.kubeapi.resources import LEASES, NODES, PODS
-from lab.kubeapi.routes import Target
 from lab.kubeapi.settings import Settings
-from lab.kubeapi.verbs import Request, serve
+from lab.kubeapi.verbs import Request, Target, serve
 
 GRACE = 6.0
 ADMIN = Identity("admin", frozenset({"system:masters"}))

@@ -5,15 +5,13 @@ import base64
 
 import pytest
 
-from lab.kubeapi import openapi, protobuf
+from lab.kubeapi import discovery
 from lab.kubeapi.access import Access, Identity, allowed
 from lab.kubeapi.admission import SERVICE_NETWORK, fill_defaults, random_address
-from lab.kubeapi.errors import ApiError
+from lab.kubeapi.objects import fields_match, labels_match, selector_matches, tolerates
 from lab.kubeapi.patches import json_patch, merge, strategic
-from lab.kubeapi.resources import RESOURCES, ROLE_BINDINGS, ROLES
-from lab.kubeapi.selectors import fields_match, labels_match, selector_matches
+from lab.kubeapi.resources import RESOURCES, ROLE_BINDINGS, ROLES, ApiError
 from lab.kubeapi.store import Store
-from lab.kubeapi.taints import tolerates
 
 LABELS = {"app": "web", "tier": "front"}
 POD = {"metadata": {"name": "a"}, "spec": {"nodeName": "w1"}, "status": {}}
@@ -217,38 +215,38 @@ def test_access(identity, access, expected):
 
 def test_openapi_types_are_objects_for_kubectl_1_20():
     """kubectl 1.20's apply dies of a nil pointer where a schema has no type."""
-    document = openapi.version_2(RESOURCES, "v1.35.4")
+    document = discovery.openapi_2(RESOURCES, "v1.35.4")
     kinds = sum(len(resource.versions) for resource in RESOURCES.values())
-    typed = protobuf.field(22, protobuf.field(1, "object"))
+    typed = discovery.field(22, discovery.field(1, "object"))
     assert document.count(typed) == kinds
 
 
 def _protobuf(kind: str, body: bytes) -> bytes:
-    type_meta = protobuf.field(1, "v1") + protobuf.field(2, kind)
-    return b"k8s\0" + protobuf.field(1, type_meta) + protobuf.field(2, body)
+    type_meta = discovery.field(1, "v1") + discovery.field(2, kind)
+    return b"k8s\0" + discovery.field(1, type_meta) + discovery.field(2, body)
 
 
 def test_protobuf_of_typed_creates():
-    labels = protobuf.field(1, "team") + protobuf.field(2, "blue")
-    metadata = protobuf.field(1, "blue") + protobuf.field(11, labels)
-    decoded = protobuf.decode(_protobuf("Namespace", protobuf.field(1, metadata)))
+    labels = discovery.field(1, "team") + discovery.field(2, "blue")
+    metadata = discovery.field(1, "blue") + discovery.field(11, labels)
+    decoded = discovery.decode(_protobuf("Namespace", discovery.field(1, metadata)))
     assert decoded["kind"] == "Namespace"
     assert decoded["metadata"] == {"name": "blue", "labels": {"team": "blue"}}
 
 
 def test_protobuf_of_the_secrets_of_helm():
-    labels = protobuf.field(1, "owner") + protobuf.field(2, "helm")
-    metadata = protobuf.field(1, "release") + protobuf.field(11, labels)
+    labels = discovery.field(1, "owner") + discovery.field(2, "helm")
+    metadata = discovery.field(1, "release") + discovery.field(11, labels)
     entries = [("first", b"\0\xff"), ("second", b"2")]
     secret = (
-        protobuf.field(1, metadata)
+        discovery.field(1, metadata)
         + b"".join(
-            protobuf.field(2, protobuf.field(1, name) + protobuf.field(2, content))
+            discovery.field(2, discovery.field(1, name) + discovery.field(2, content))
             for name, content in entries
         )
-        + protobuf.field(3, "helm.sh/release.v1")
+        + discovery.field(3, "helm.sh/release.v1")
     )
-    assert protobuf.decode(_protobuf("Secret", secret)) == {
+    assert discovery.decode(_protobuf("Secret", secret)) == {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": "release", "labels": {"owner": "helm"}},
@@ -259,7 +257,7 @@ def test_protobuf_of_the_secrets_of_helm():
 
 def test_protobuf_of_other_kinds_is_refused():
     with pytest.raises(ApiError) as caught:
-        protobuf.decode(_protobuf("ConfigMap", b""))
+        discovery.decode(_protobuf("ConfigMap", b""))
     assert caught.value.code == 415
 
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from lab.kubeapi import policies
+from lab.kubeapi import admission
 from tacker_k8s_mgmt.features.tenants import objects
 
 SERVICE = {"spec": {"type": "ClusterIP", "externalIPs": ["192.0.2.1"]}}
@@ -27,15 +27,15 @@ VALUES = {"object": SERVICE, "oldObject": None}
     ],
 )
 def test_values(text, expected):
-    assert policies.evaluate(text, VALUES) is expected
+    assert admission.evaluate(text, VALUES) is expected
 
 
 @pytest.mark.parametrize(
     "text", ["object.nothing", "true true", "(true", "object.spec.all(x", "1 + 1", ""]
 )
 def test_what_has_no_value(text):
-    with pytest.raises(policies.CelError):
-        policies.evaluate(text, VALUES)
+    with pytest.raises(admission.CelError):
+        admission.evaluate(text, VALUES)
 
 
 OLD_IP = {"type": "ClusterIP", "externalIPs": ["192.0.2.1"]}
@@ -62,5 +62,5 @@ OLD_NAME = {"type": "ExternalName", "externalName": "a.example.org"}
 )
 def test_services_of_a_tenant(new, old, allowed):
     values = {"object": {"spec": new}, "oldObject": {"spec": old} if old else None}
-    checks = [policies.evaluate(c, values) for c, _ in objects._FOR_SERVICES]
+    checks = [admission.evaluate(c, values) for c, _ in objects._FOR_SERVICES]
     assert all(checks) is allowed

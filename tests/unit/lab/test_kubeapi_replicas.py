@@ -13,8 +13,8 @@ import pytest
 from lab.kubeapi import replica
 from lab.kubeapi.cluster import Cluster
 from lab.kubeapi.etcd.wire import Files
-from lab.kubeapi.listening import Listener, Replication
 from lab.kubeapi.server import Server, start, stop
+from lab.kubeapi.settings import Listener, Replication
 from tests.helpers.kubeapi import ADMIN_TOKEN, QUICK, wait_for
 from tests.unit.lab.etcd_ensemble import Ensemble, free_port
 

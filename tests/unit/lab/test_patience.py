@@ -5,8 +5,8 @@ import types
 
 import pytest
 
-from lab import patience as module
-from lab.patience import Patience
+from lab import client as module
+from lab.client import Patience
 
 
 class World:

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from lab import environments, project
+from lab import environments
 from lab.report import Report
 from lab.settings import Settings
 
@@ -20,7 +20,7 @@ def tree(tmp_path, monkeypatch):
         (root / part).mkdir()
     for part in ("LICENSE", "MANIFEST.in", "README.rst", "pyproject.toml", "setup.py"):
         (root / part).touch()
-    monkeypatch.setattr(project, "ROOT", root)
+    monkeypatch.setattr(environments, "ROOT", root)
     return root
 
 
@@ -36,16 +36,16 @@ def tree(tmp_path, monkeypatch):
     ],
 )
 def test_what_counts_as_a_change(tree, name, counts):
-    before = project.digest(tree)
+    before = environments.project_digest(tree)
     (tree / name).parent.mkdir(exist_ok=True)
     (tree / name).write_text("2")
-    assert (project.digest(tree) != before) is counts
+    assert (environments.project_digest(tree) != before) is counts
 
 
 def test_a_module_that_moves_is_a_change(tree):
-    before = project.digest(tree)
+    before = environments.project_digest(tree)
     (tree / "tacker_k8s_mgmt" / "a.py").rename(tree / "samples" / "a.py")
-    assert project.digest(tree) != before
+    assert environments.project_digest(tree) != before
 
 
 def test_it_is_installed_once_and_builds_outside_the_source_tree(
@@ -54,12 +54,12 @@ def test_it_is_installed_once_and_builds_outside_the_source_tree(
     lab = Settings(tmp_path / "state", tmp_path / "cache")
     environments.path(lab, "tacker").mkdir(parents=True)
     built = []
-    monkeypatch.setattr(project, "digest", lambda root=tree: "1")
+    monkeypatch.setattr(environments, "project_digest", lambda root=tree: "1")
     monkeypatch.setattr(
         environments, "install", lambda settings, env, words: built.append(words[-1])
     )
     for _ in range(2):
-        project.install(lab, Report(io.StringIO()), "tacker")
+        environments.install_project(lab, Report(io.StringIO()), "tacker")
     assert built == [str(lab.cache / "project")]
-    assert project.is_installed(lab, "tacker")
+    assert environments.has_project(lab, "tacker")
     assert not (lab.cache / "project").exists()

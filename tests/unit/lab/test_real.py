@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lab import LabError
-from lab.real import ansible, checkout, request
-from lab.real.site import Site
+from lab.real import request
+from lab.real.site import Site, ansible_path, find_checkout, look_at
 from lab.report import Report
 from lab.services.mirror import REGISTRY_ADDRESS
 from lab.settings import ROOT, Settings
@@ -51,7 +51,7 @@ def site(mirror):
 
 class TestCheckout:
     def test_directory(self, tree, tmp_path):
-        found = checkout.find(str(tree), tmp_path / "cache", quiet())
+        found = find_checkout(str(tree), tmp_path / "cache", quiet())
         assert found.path == tree
         assert found.version == "2.31.0"
         assert found.release == "v2.31.0"
@@ -69,32 +69,32 @@ class TestCheckout:
         git("tag", "v2.31.0")
         (tree / "galaxy.yml").write_text("version: 2.32.0\n")
         git("commit", "-qam", "second")
-        found = checkout.find(f"{tree}@v2.31.0", tmp_path / "cache", quiet())
+        found = find_checkout(f"{tree}@v2.31.0", tmp_path / "cache", quiet())
         assert found.version == "2.31.0"
         assert not (found.path / ".git").exists()
-        again = checkout.find(f"{tree}@v2.31.0", tmp_path / "cache", quiet())
+        again = find_checkout(f"{tree}@v2.31.0", tmp_path / "cache", quiet())
         assert again == found
 
     def test_something_else_is_refused_with_what_it_lacks(self, tree, tmp_path):
         (tree / "scale.yml").unlink()
         with pytest.raises(LabError, match=r"it has no scale\.yml"):
-            checkout.find(str(tree), tmp_path / "cache", quiet())
+            find_checkout(str(tree), tmp_path / "cache", quiet())
 
     def test_nonsense_is_refused_with_what_can_be_given(self, tmp_path):
         with pytest.raises(LabError, match="no checkout of kubespray, no REPOSITORY@"):
-            checkout.find("nonsense", tmp_path / "cache", quiet())
+            find_checkout("nonsense", tmp_path / "cache", quiet())
 
     def test_unreachable_repository_leaves_nothing_behind(self, tmp_path):
         with pytest.raises(LabError, match="Give a directory: KUBESPRAY="):
-            checkout.find(f"{tmp_path}/none@v1", tmp_path / "cache", quiet())
+            find_checkout(f"{tmp_path}/none@v1", tmp_path / "cache", quiet())
         assert list((tmp_path / "cache").rglob("galaxy.yml")) == []
 
 
 def test_environment_follows_what_the_checkout_wants(tree, tmp_path):
     settings = Settings(tmp_path / "state", tmp_path / "cache")
-    before = ansible.path(settings, checkout.look_at(tree))
+    before = ansible_path(settings, look_at(tree))
     (tree / "requirements.txt").write_text("ansible==12.0.0\n")
-    assert ansible.path(settings, checkout.look_at(tree)) != before
+    assert ansible_path(settings, look_at(tree)) != before
 
 
 class TestSite:

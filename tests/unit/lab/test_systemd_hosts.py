@@ -8,11 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from lab import LabError, kind, packages
-from lab.cloud import CloudError, base, networks
+from lab import LabError, packages
+from lab.cloud import CloudError, base, boot, networks
 from lab.cloud.settings import Settings as CloudSettings
-from lab.cloud.systemd import cgroups, layer, machine, requirements, root, variables
-from lab.settings import Settings
+from lab.cloud.systemd import cgroups, requirements, root
+from lab.settings import (
+    DEFAULT_MEMORY,
+    Real,
+    Settings,
+    bytes_of,
+    choose_kind,
+    load_kind,
+)
 
 V1 = """\
 25 20 0:22 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
@@ -38,36 +45,36 @@ def lab(tmp_path):
     [("3G", 3 * 2**30), ("1536m", 1536 * 2**20), ("4096", 4096)],
 )
 def test_sizes(text, size):
-    assert kind.size(text) == size
+    assert bytes_of(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1G", "1.5G", "G", "3T"])
 def test_what_is_no_size_is_refused(text):
     with pytest.raises(ValueError, match="is no size such as 3G"):
-        kind.size(text)
+        bytes_of(text)
 
 
 def test_a_lab_keeps_the_kind_of_its_hosts(lab):
-    assert kind.choose(lab, real=True, memory=None) == kind.Real()
+    assert choose_kind(lab, real=True, memory=None) == Real()
     lab.cloud.mkdir()
-    assert kind.choose(lab, real=False, memory=None) == kind.Real()
-    assert kind.choose(lab, real=True, memory=kind.DEFAULT_MEMORY) == kind.Real()
+    assert choose_kind(lab, real=False, memory=None) == Real()
+    assert choose_kind(lab, real=True, memory=DEFAULT_MEMORY) == Real()
     with pytest.raises(LabError, match="boot systemd with 3221225472 bytes"):
-        kind.choose(lab, real=True, memory=2**30)
-    assert kind.load(lab) == kind.Real()
+        choose_kind(lab, real=True, memory=2**30)
+    assert load_kind(lab) == Real()
 
 
 def test_an_ordinary_lab_stays_one(lab):
     lab.cloud.mkdir()
     with pytest.raises(LabError, match="are ordinary"):
-        kind.choose(lab, real=True, memory=None)
-    assert kind.choose(lab, real=False, memory=None) is None
+        choose_kind(lab, real=True, memory=None)
+    assert choose_kind(lab, real=False, memory=None) is None
 
 
 def test_a_lab_whose_start_was_refused_can_be_an_ordinary_one(lab):
-    kind.choose(lab, real=True, memory=2**30)
-    assert kind.choose(lab, real=False, memory=None) is None
-    assert kind.load(lab) is None
+    choose_kind(lab, real=True, memory=2**30)
+    assert choose_kind(lab, real=False, memory=None) is None
+    assert load_kind(lab) is None
 
 
 def test_hierarchies_of_version_1_and_what_beside_them_is_of_version_2():
@@ -247,9 +254,9 @@ def test_a_root_has_no_identity_and_no_sources(tmp_path):
 
 
 def test_the_layer_masks_units_and_lets_users_in(tmp_path, monkeypatch):
-    monkeypatch.setattr(layer, "_make_modules", lambda made: None)
+    monkeypatch.setattr(root, "_make_modules", lambda made: None)
     made = tmp_path / "layer"
-    layer.make(made, Path("/"))
+    root.make_layer(made, Path("/"))
     units = made / "etc/systemd/system"
     assert (units / "systemd-udevd.service").readlink() == Path("/dev/null")
     assert (units / "default.target").readlink().name == "multi-user.target"
@@ -261,7 +268,7 @@ def test_the_layer_masks_units_and_lets_users_in(tmp_path, monkeypatch):
 
 
 def test_python_finds_no_modules_in_a_kernel_without_any(tmp_path):
-    (tmp_path / "lab_no_modules.py").write_text(layer.NO_MODULES)
+    (tmp_path / "lab_no_modules.py").write_text(root.NO_MODULES)
     program = (
         "import lab_no_modules; print(len(open('/proc/modules').read()),"
         " open('/proc/version').read().split()[0])"
@@ -300,7 +307,7 @@ def test_the_layers_of_vms_lie_on_the_debian_root(tmp_path):
 
 def test_a_host_gets_all_settings_that_its_scripts_read(tmp_path):
     nic = networks.Nic("external", "10.99.0.10", 24, "fa:16:3e:00:00:01", "port")
-    host = machine.Machine(
+    host = boot.SystemdMachine(
         hostname="worker",
         nics=[nic],
         layers=[tmp_path / "vm", tmp_path / "root"],
@@ -310,7 +317,7 @@ def test_a_host_gets_all_settings_that_its_scripts_read(tmp_path):
         groups=cgroups.HostGroups(tmp_path, "id", cgroups.hierarchies(V1)),
     )
     given = host.environment()
-    scripts = [path.read_text() for path in machine.SCRIPTS.glob("*.sh")]
+    scripts = [path.read_text() for path in boot.SCRIPTS.glob("*.sh")]
     named = set(re.findall(r"\$\{?(HOST_[A-Z_]+)", "\n".join(scripts)))
     # The scripts make that one themselves.
     assert named - {"HOST_ROOT"} == set(given) - {"PATH"}
@@ -319,7 +326,7 @@ def test_a_host_gets_all_settings_that_its_scripts_read(tmp_path):
     assert command[0] == "sh"
     assert command[command.index("unshare") :][-2:] == [
         "sh",
-        str(machine.SCRIPTS / "init.sh"),
+        str(boot.SCRIPTS / "init.sh"),
     ]
     assert "--cgroup" in command
 
@@ -348,7 +355,7 @@ def test_a_machine_that_lacks_something_is_refused_before_anything_is_made(
 
 
 def test_the_choice_is_kept_as_json(lab):
-    kind.choose(lab, real=True, memory=2**30)
+    choose_kind(lab, real=True, memory=2**30)
     assert json.loads((lab.state / "real.json").read_text()) == {"memory": 2**30}
 
 
@@ -387,5 +394,5 @@ OF_V1 = {"kubelet_fail_cgroup_v1", "kubeadm_ignore_preflight_errors"}
     ],
 )
 def test_variables_are_those_that_the_machine_needs(status, open_files, mounts, more):
-    found = variables.needed(status, open_files, cgroups.hierarchies(mounts))
+    found = requirements.needed(status, open_files, cgroups.hierarchies(mounts))
     assert set(found) == OF_EVERY_HOST | more

@@ -5,8 +5,8 @@ import itertools
 
 import pytest
 
-from lab import client, patience, tacker_api
-from lab.tacker_api import Tacker
+from lab import client
+from lab.client import Tacker
 
 AUTH = {"auth_url": "http://127.0.0.1:1", "username": "u", "password": "p"}
 
@@ -27,7 +27,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    for module in (tacker_api, patience):
+    for module in (client, client):
         monkeypatch.setattr(module, "time", made)
     return made
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from lab.tasks import Task, run_all
+from lab.report import Task, run_all
 
 
 def test_a_task_starts_after_what_it_needs():

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from lab.kubeapi.etcd.wire import Files
-from lab.kubeapi.listening import Listener, Replication
 from lab.kubeapi.server import start, stop
+from lab.kubeapi.settings import Listener, Replication
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tests.helpers import kubeapi as bed

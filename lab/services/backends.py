@@ -1,21 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RabbitMQ: messages between Tacker's, and between Heat's, processes."""
+"""MariaDB and RabbitMQ, which the services of OpenStack stand on."""
 
+import socket
 import subprocess
+from pathlib import Path
 
-from lab import environments
+from lab import command, environments
 from lab.packages import RABBITMQ
 from lab.services.config import WSGI
 from lab.services.process import Service
 from lab.settings import ADDRESS, PORTS, Settings
 
-NAME = "rabbitmq"
+DATABASE = "mariadb"
+INIT_LIMIT = 120
+
+
+def mariadb_directory(settings: Settings) -> Path:
+    """Where the databases are."""
+    return settings.data / "mysql"
+
+
+def create_mariadb(settings: Settings) -> None:
+    """Make a data directory without databases of the lab."""
+    options = [
+        f"--defaults-file={settings.etc / 'my.cnf'}",
+        "--user=root",
+        "--auth-root-authentication-method=normal",
+        "--skip-test-db",
+        "--skip-name-resolve",
+        # The lab's host name is in no DNS, and nothing here depends on it.
+        "--force",
+    ]
+    log = settings.log / f"{DATABASE}.log"
+    command.run(["mariadb-install-db", *options], limit=INIT_LIMIT, log=log)
+
+
+def mariadb(settings: Settings) -> Service:
+    """The server."""
+    config = settings.etc / "my.cnf"
+    return Service(
+        name=DATABASE,
+        argv=("mariadbd", f"--defaults-file={config}"),
+        ready=lambda _: _accepts(),
+        files=(config,),
+        patience=15.0,
+    )
+
+
+def _accepts() -> bool:
+    """Whether the server greets; the port alone is open earlier."""
+    try:
+        with socket.create_connection(
+            (ADDRESS, PORTS[DATABASE]), timeout=2
+        ) as connection:
+            return len(connection.recv(5)) == 5
+    except OSError:
+        return False
+
+
+BROKER = "rabbitmq"
 NODE = "lab@127.0.0.1"
 DISTRIBUTION_PORT = "25672"
 LOOK_LIMIT = 30
 
 
-def service(settings: Settings) -> Service:
+def rabbitmq(settings: Settings) -> Service:
     """The broker; called without Debian's wrapper, which insists on system places."""
     home = settings.data / "rabbitmq"
     home.mkdir(exist_ok=True)
@@ -25,7 +74,7 @@ def service(settings: Settings) -> Service:
         "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none",
     ]
     return Service(
-        name=NAME,
+        name=BROKER,
         argv=(RABBITMQ,),
         # Said when everything is started; the port is open earlier.
         ready=lambda said: "Server startup complete" in said,
@@ -55,7 +104,7 @@ def consumers(settings: Settings, *queues: str) -> list[int]:
     :returns: nothing while the broker does not answer.
     """
     python = environments.program(settings, "tacker", "python")
-    broker = f"{ADDRESS}:{PORTS[NAME]}"
+    broker = f"{ADDRESS}:{PORTS[BROKER]}"
     argv = [python, str(WSGI / "consumers.py"), broker, *queues]
     try:
         result = subprocess.run(

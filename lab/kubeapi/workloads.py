@@ -1,38 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deployments, ReplicaSets, StatefulSets and DaemonSets make and remove their pods."""
+"""Deployments, StatefulSets, DaemonSets and Jobs, which make and remove pods."""
 
 import copy
 import hashlib
 import json
 
-from ..admission import TEMPLATE_GENERATION
-from ..objects import (
+from .admission import TEMPLATE_GENERATION
+from .objects import (
     Obj,
+    age,
+    condition,
+    daemon_tolerations,
+    dig,
     is_ready,
     is_terminating,
     labels_of,
     name_of,
     namespace_of,
+    timestamp,
+    tolerates,
 )
-from ..objects import owner_reference as reference_to
-from ..resources import (
+from .objects import owner_reference as reference_to
+from .pods import attracted, pinned_node, pinned_to
+from .resources import (
     DAEMON_SETS,
     DEPLOYMENTS,
+    JOBS,
     NODES,
     PODS,
     REPLICA_SETS,
     STATEFUL_SETS,
     Resource,
 )
-from ..store import Store
-from ..taints import daemon_tolerations, tolerates
-from .scheduling import attracted, pinned_node, pinned_to
+from .store import Store, record_event
 
 _HASH_LABEL = "pod-template-hash"
 _TEMPLATE_LABEL = "pod-template-generation"
 
 
-def step(store: Store) -> None:
+def run_workloads(store: Store) -> None:
     """One round over all of them."""
     rounds = (
         (DEPLOYMENTS, _deployment),
@@ -203,3 +209,91 @@ def _daemon_set(store: Store, owner: Obj) -> None:
         "observedGeneration": owner["metadata"]["generation"],
     }
     store.replace(DAEMON_SETS, owner, status=status)
+
+
+_JOB_CONTROLLER = "job-controller"
+_TOO_OFTEN = "Job has reached the specified backoff limit"
+_ENOUGH = "Reached expected number of succeeded pods"
+
+
+def run_jobs(store: Store) -> None:
+    """One round over all Jobs: those that have not ended, and those that are to go."""
+    for job in store.all(JOBS):
+        ended = condition(job, "Complete") or condition(job, "Failed")
+        if is_terminating(job):
+            continue
+        if ended:
+            _expire(store, job, ended)
+        elif not job["spec"].get("suspend"):
+            _run_job(store, job)
+
+
+def _expire(store: Store, job: Obj, ended: Obj) -> None:
+    """Delete it when its time to live is over, as the TTL controller does."""
+    seconds = job["spec"].get("ttlSecondsAfterFinished")
+    if seconds is not None and age(ended["lastTransitionTime"]) >= seconds:
+        store.delete(JOBS, job, {"propagationPolicy": "Foreground"})
+
+
+def _run_job(store: Store, job: Obj) -> None:
+    spec, pods = job["spec"], store.owned(PODS, job)
+    phases = [dig(pod, "status.phase") for pod in pods]
+    succeeded, failed = phases.count("Succeeded"), phases.count("Failed")
+    active = len(pods) - succeeded - failed
+    status: Obj = {
+        "startTime": dig(job, "status.startTime") or timestamp(),
+        "active": active,
+        "ready": 0,
+        **({"succeeded": succeeded} if succeeded else {}),
+        **({"failed": failed} if failed else {}),
+    }
+    if succeeded >= spec["completions"]:
+        status |= {"active": 0, "completionTime": timestamp()}
+        status["conditions"] = [
+            _job_condition("SuccessCriteriaMet", "CompletionsReached", _ENOUGH),
+            _job_condition("Complete", "CompletionsReached", _ENOUGH),
+        ]
+    elif failed > spec["backoffLimit"]:
+        status["active"] = 0
+        status["conditions"] = [
+            _job_condition("FailureTarget", "BackoffLimitExceeded", _TOO_OFTEN),
+            _job_condition("Failed", "BackoffLimitExceeded", _TOO_OFTEN),
+        ]
+    elif not active:
+        _spawn_pod_of_job(store, job)
+        status["active"] = 1
+    status = {key: value for key, value in status.items() if value or key == "ready"}
+    if store.replace(JOBS, job, status=status) is not job:
+        _report(store, job, status)
+
+
+def _report(store: Store, job: Obj, status: Obj) -> None:
+    """The event about its end."""
+    for one in status.get("conditions", ()):
+        if one["type"] == "Complete":
+            record_event(store, job, "Completed", "Job completed", _JOB_CONTROLLER)
+        elif one["type"] == "Failed":
+            words = (one["reason"], one["message"], _JOB_CONTROLLER, "Warning")
+            record_event(store, job, *words)
+
+
+def _job_condition(kind: str, reason: str, message: str) -> Obj:
+    return {
+        "type": kind,
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastProbeTime": timestamp(),
+        "lastTransitionTime": timestamp(),
+    }
+
+
+def _spawn_pod_of_job(store: Store, job: Obj) -> None:
+    template = copy.deepcopy(job["spec"]["template"])
+    metadata = {
+        **(template.get("metadata") or {}),
+        "generateName": f"{name_of(job)}-",
+        "ownerReferences": [reference_to(job)],
+    }
+    pod = {"metadata": metadata, "spec": template["spec"]}
+    store.create(PODS, namespace_of(job), pod)
