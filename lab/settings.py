@@ -103,18 +103,8 @@ class Settings:
 
     @property
     def programs(self) -> Path:
-        """Programs that are not in a package of the system, such as kubectl."""
+        """The real kubectl, Helm and etcd, for the lab, its hosts and its users."""
         return self.cache / "bin"
-
-    @property
-    def kubectl(self) -> Path:
-        """The real kubectl, for the lab, its hosts and its users."""
-        return self.programs / "kubectl"
-
-    @property
-    def helm(self) -> Path:
-        """The real Helm, for the conductor and the control planes."""
-        return self.programs / "helm"
 
 
 def from_environment(

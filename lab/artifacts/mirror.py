@@ -25,7 +25,6 @@ VARIABLES = "checksums.yaml"
 #: A mirror with the tests' own images only, which is served beside all others.
 OWN = "lab"
 REGISTRY = Group("registry", "3.1.2")
-SECCOMP = Path("/usr/include/seccomp.h")
 _COMPLETE = ".complete"
 # A mirror is made again when these change, which takes only a minute.
 RECIPE = (
@@ -212,9 +211,7 @@ def _put(file: releases.File, version: str, programs: Path, place: Path) -> str:
 
 def _install(settings: Settings, report: Report) -> None:
     """Install what the programs that are written in C need."""
-    wanted: Sequence[packages.Tool] = packages.missing(packages.BUILD_TOOLS)
-    if not SECCOMP.exists():
-        wanted = [*wanted, packages.SECCOMP]
+    wanted = packages.missing(packages.BUILD_TOOLS)
     if wanted:
         with report.step(f"apt: {' '.join(sorted({t.package for t in wanted}))}"):
             packages.install(wanted, settings.cache / "install.log")

@@ -2,8 +2,9 @@
 """What releases of kubespray download, in which versions, and from where in a mirror.
 
 Versions are read off ``roles/kubespray_defaults`` of each release: the first key of
-each ``*_checksums`` for amd64 in ``vars/main/checksums.yml``, the ``*_supported_versions``
-of its default Kubernetes, and ``defaults/main/download.yml``. Paths are those of
+each ``*_checksums`` for amd64 in ``vars/main/checksums.yml``, the
+``*_supported_versions`` of its default Kubernetes, and ``defaults/main/download.yml``.
+Paths are those of
 ``*_download_url`` with ``files_repo`` set, names of images those of ``*_image_repo``
 with ``registry_host`` set, both as kubespray's ``group_vars/all/offline.yml`` proposes
 and the management driver's ``cluster.offline`` sets them.

@@ -92,8 +92,7 @@ def _kubespray(settings: Settings, release: str) -> bytes:
     """The tree that goes to :data:`KUBESPRAY`, as a tar archive."""
     if settings.kubespray:
         return pack(settings.kubespray, {})
-    programs = {"kubectl": str(settings.kubectl), "helm": str(settings.helm)}
-    extra = {"lab.json": json.dumps(programs)}
+    extra = {"lab.json": json.dumps({"programs": str(settings.programs)})}
     with tempfile.TemporaryDirectory() as directory:
         return pack(lay_out(Path(directory), release), extra)
 

@@ -25,9 +25,8 @@ def prepare(state: Path, masks: list[Path]) -> None:
     lab it is.
 
     :param masks: directories of the machine that hosts must not see.
-    :raises CloudError: a tool or an environment is missing, or the kernel refuses.
+    :raises CloudError: the kernel refuses.
     """
-    base.check_tools()
     lab = from_environment()
     real = load_kind(lab)
     site = Site.find(lab.state)
@@ -37,8 +36,7 @@ def prepare(state: Path, masks: list[Path]) -> None:
         cache=lab.cache,
         masks=(lab.state, *masks),
         ansible_environment=ansible,
-        kubectl=lab.kubectl,
-        helm=lab.helm,
+        programs=lab.programs,
         root=root.path(lab) if real else None,
         memory=real.memory if real else 0,
         kubespray=Path(site.kubespray) if site else None,

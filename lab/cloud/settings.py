@@ -25,8 +25,7 @@ class Settings:
     :ivar cache: environments and downloads; hosts see it read-only.
     :ivar masks: directories of the machine that hosts must not see.
     :ivar ansible_environment: virtual environment with Ansible, inside the cache.
-    :ivar kubectl: the program, inside the cache.
-    :ivar helm: the program, inside the cache.
+    :ivar programs: directory of kubectl, Helm and etcd, inside the cache.
     :ivar root: Debian root file system of VMs that boot systemd; None: ordinary VMs.
     :ivar memory: limit of each such VM in bytes.
     :ivar kubespray: a checkout of the real kubespray; None: the stand-in.
@@ -36,8 +35,7 @@ class Settings:
     cache: Path
     masks: tuple[Path, ...]
     ansible_environment: Path
-    kubectl: Path
-    helm: Path
+    programs: Path
     root: Path | None = None
     memory: int = 0
     kubespray: Path | None = None
@@ -81,8 +79,7 @@ class Settings:
             "cache": str(self.cache),
             "masks": [str(mask) for mask in self.masks],
             "ansible_environment": str(self.ansible_environment),
-            "kubectl": str(self.kubectl),
-            "helm": str(self.helm),
+            "programs": str(self.programs),
             "root": str(self.root) if self.root else None,
             "memory": self.memory,
             "kubespray": str(self.kubespray) if self.kubespray else None,
@@ -104,8 +101,7 @@ class Settings:
             cache=Path(values["cache"]),
             masks=tuple(map(Path, values["masks"])),
             ansible_environment=Path(values["ansible_environment"]),
-            kubectl=Path(values["kubectl"]),
-            helm=Path(values["helm"]),
+            programs=Path(values["programs"]),
             root=Path(values["root"]) if values["root"] else None,
             memory=values["memory"],
             kubespray=Path(values["kubespray"]) if values["kubespray"] else None,

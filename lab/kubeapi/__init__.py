@@ -11,10 +11,10 @@ NoExecute taints do not; a silent node's pods stay until their tolerations end, 
 node is out of service or it is deleted. Volumes are only objects: nothing attaches
 them, and a VolumeAttachment goes when it is deleted and has no finalizer.
 
-It is **not** Kubernetes: next to no validation, no quotas, no custom resources; what
-containers do follows from their commands (:mod:`.containers`). Only the standard
-library is used, so that it runs with the Python of any Debian or Ubuntu host:
-``python3 -m kubeapi --help``.
+It is **not** Kubernetes: next to no validation, no quotas; what containers do follows
+from their commands (:mod:`.pods`). It runs with the Python of any Debian or Ubuntu host
+and Debian's ``python3-jwt``, ``python3-cryptography`` and ``python3-jsonpatch``:
+``python3 -m kubeapi --help``. doc/source/lab.rst says what of it has to be emulated.
 
 Failure annotations: ``kapi.sim/ready: "false"`` on a node silences its kubelet at once,
 on a pod it keeps the pod from getting Ready. ``kapi.sim/eviction-fails`` on a pod is

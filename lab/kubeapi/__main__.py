@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from . import __doc__ as purpose
-from .etcd.wire import Files
+from .etcd import Files
 from .server import start, stop
 from .settings import Listener, Replication, Settings
 

@@ -8,14 +8,23 @@ kubelets (group ``system:nodes``) what they need for their own node.
 import base64
 import functools
 import hashlib
-import json
-import math
-import secrets
 import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+from jwt.utils import base64url_encode
 
 from .objects import Obj, dig, labels_of, name_of, namespace_of
 from .resources import (
@@ -259,83 +268,8 @@ def create_default_roles(store: Store) -> None:
             store.replace(CLUSTER_ROLES, role, rules=rules)
 
 
-_BITS = 2048
-_EXPONENT = 65537
-_ROUNDS = 8  # of Miller and Rabin's test; enough for random numbers of this size
-_SMALL = math.prod(n for n in range(3, 2000) if all(n % d for d in range(2, n)))
-# DER of DigestInfo for SHA-256, RFC 8017, 9.2, note 1.
-_DIGEST_INFO = bytes.fromhex("3031300d060960864801650304020105000420")
-
-
-@dataclass(frozen=True)
-class RsaKey:
-    """A private key: modulus and private exponent; the public one is 65537."""
-
-    modulus: int
-    private: int
-
-    def sign(self, data: bytes) -> bytes:
-        """The signature of the data."""
-        number = pow(_padded(data), self.private, self.modulus)
-        return number.to_bytes(_BITS // 8, "big")
-
-    def has_signed(self, data: bytes, signature: bytes) -> bool:
-        """Whether the signature is of this data."""
-        number = int.from_bytes(signature, "big")
-        return pow(number, _EXPONENT, self.modulus) == _padded(data)
-
-
-def generate_key() -> RsaKey:
-    """A new key; takes some tenths of a second."""
-    while True:
-        one, other = _prime(), _prime()
-        order = (one - 1) * (other - 1)
-        if one != other and math.gcd(order, _EXPONENT) == 1:
-            return RsaKey(one * other, pow(_EXPONENT, -1, order))
-
-
-def _padded(data: bytes) -> int:
-    tail = b"\0" + _DIGEST_INFO + hashlib.sha256(data).digest()
-    filled = b"\0\1" + b"\xff" * (_BITS // 8 - 2 - len(tail)) + tail
-    return int.from_bytes(filled, "big")
-
-
-def _prime() -> int:
-    half = _BITS // 2
-    while True:
-        # The two highest bits have the product be as long as it ought to be.
-        number = secrets.randbits(half) | 3 << (half - 2) | 1
-        if math.gcd(number, _SMALL) == 1 and _is_probably_prime(number):
-            return number
-
-
-def _is_probably_prime(number: int) -> bool:
-    odd, twos = number - 1, 0
-    while odd % 2 == 0:
-        odd, twos = odd // 2, twos + 1
-    for _ in range(_ROUNDS):
-        power = pow(secrets.randbelow(number - 3) + 2, odd, number)
-        if power in (1, number - 1):
-            continue
-        for _ in range(twos - 1):
-            power = pow(power, 2, number)
-            if power == number - 1:
-                break
-        else:
-            return False
-    return True
-
-
 _ISSUER = "https://kubernetes.default.svc.cluster.local"
 _SECRETS_ISSUER = "kubernetes/serviceaccount"
-
-
-def _url_encode(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
-
-
-def _url_decode(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "===")
 
 
 class Tokens:
@@ -350,20 +284,22 @@ class Tokens:
         self.signing_key = signing_key
 
     @functools.cached_property
-    def _key(self) -> RsaKey:
-        if self.signing_key:
-            return RsaKey(*json.loads(self.signing_key))
-        key = generate_key()
-        self.signing_key = json.dumps([key.modulus, key.private])
-        return key
+    def _key(self) -> RSAPrivateKey:
+        if not self.signing_key:
+            words = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+            made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+            self.signing_key = made.private_bytes(*words).decode()
+        key = load_pem_private_key(self.signing_key.encode(), password=None)
+        return cast("RSAPrivateKey", key)
+
+    @functools.cached_property
+    def _key_id(self) -> str:
+        public = self._key.public_key()
+        data = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        return base64url_encode(hashlib.sha256(data).digest()).decode()
 
     def _signed(self, claims: Obj) -> str:
-        public = str(self._key.modulus).encode()
-        key_id = _url_encode(hashlib.sha256(public).digest())
-        parts = ({"alg": "RS256", "kid": key_id}, claims)
-        encoded = [json.dumps(p, separators=(",", ":")).encode() for p in parts]
-        text = ".".join(map(_url_encode, encoded))
-        return f"{text}.{_url_encode(self._key.sign(text.encode()))}"
+        return jwt.encode(claims, self._key, "RS256", {"kid": self._key_id})
 
     def issue(self, account: Obj, seconds: int) -> str:
         """A token for a ServiceAccount that is good for that time."""
@@ -395,16 +331,14 @@ class Tokens:
         return self._signed({"iss": _SECRETS_ISSUER, **claims, "sub": _user(account)})
 
     def user_of(self, token: str) -> str | None:
-        """The user that the token speaks for; None if it is not a good one.
-
-        :raises ValueError, KeyError: it is no token of ours at all.
-        """
-        text, _, signature = token.rpartition(".")
-        if not self.signing_key or not self._key.has_signed(
-            text.encode(), _url_decode(signature)
-        ):
+        """The user that the token speaks for; None if it is not a good one."""
+        if not self.signing_key:
             return None
-        claims = json.loads(_url_decode(text.partition(".")[2]))
+        try:
+            key = self._key.public_key()
+            claims = jwt.decode(token, key, ["RS256"], options={"verify_aud": False})
+        except jwt.InvalidTokenError:
+            return None
         _, _, namespace, name = claims["sub"].split(":")
         account = self._store.find(SERVICE_ACCOUNTS, namespace, name)
         if account is None:
@@ -413,7 +347,7 @@ class Tokens:
             good = self._is_kept(claims, account, token)
         else:
             uid = claims["kubernetes.io"]["serviceaccount"]["uid"]
-            good = uid == account["metadata"]["uid"] and claims["exp"] > time.time()
+            good = uid == account["metadata"]["uid"]
         return str(claims["sub"]) if good else None
 
     def _is_kept(self, claims: Obj, account: Obj, token: str) -> bool:

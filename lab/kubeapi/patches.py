@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patches: JSON, merge, strategic merge, and server-side apply without conflicts."""
 
-import copy
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+import jsonpatch
 
 from .objects import Obj, timestamp, with_metadata
 from .resources import ApiError, bad_request
@@ -100,7 +101,7 @@ def _merge_list(old: list[Any], patch: list[Any], key: str | None) -> list[Any]:
 
 
 def json_patch(document: Any, operations: list[dict[str, Any]]) -> Any:
-    """RFC 6902 without ``move`` and ``copy``.
+    """RFC 6902.
 
     :raises ApiError: 400 for what is no list of operations, 422 where a path is
         missing or a ``test`` fails.
@@ -110,39 +111,11 @@ def json_patch(document: Any, operations: list[dict[str, Any]]) -> Any:
             "error decoding patch: json: cannot unmarshal object into Go value of "
             "type []handlers.jsonPatchOp"
         )
-    document = copy.deepcopy(document)
-    for operation in operations:
-        try:
-            _apply_operation(document, operation)
-        except (KeyError, IndexError, ValueError, TypeError) as error:
-            text = "the server rejected our request due to an error in our request"
-            raise ApiError(422, "Invalid", text) from error
-    return document
-
-
-def _apply_operation(document: Any, operation: dict[str, Any]) -> None:
-    parts = [
-        part.replace("~1", "/").replace("~0", "~")
-        for part in operation["path"].split("/")[1:]
-    ]
-    target = document
-    for part in parts[:-1]:
-        target = target[int(part)] if isinstance(target, list) else target[part]
-    last: Any = parts[-1]
-    if isinstance(target, list):
-        last = len(target) if last == "-" else int(last)
-    match operation["op"]:
-        case "test":
-            if target[last] != operation["value"]:
-                raise ValueError("test")
-        case "remove":
-            del target[last]
-        case "add" if isinstance(target, list):
-            target.insert(last, operation["value"])
-        case "add" | "replace":
-            target[last] = operation["value"]
-        case other:
-            raise ValueError(other)
+    try:
+        return jsonpatch.apply_patch(document, operations)
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
+        text = "the server rejected our request due to an error in our request"
+        raise ApiError(422, "Invalid", text) from error
 
 
 _IDENTITY = ("name", "namespace", "managedFields")

@@ -7,20 +7,16 @@ works, writes each change to etcd before it answers, and stops when it may not g
 """
 
 import contextlib
-import json
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any
 
 from .cluster import Cluster
-from .etcd.errors import EtcdError
-from .etcd.raft import Times
-from .etcd.wire import Client
+from .etcd import LEASE, Claim, Etcd, EtcdError, EtcdKeeper
 from .resources import ApiError
-from .store import Keeper, State
+from .store import Keeper
 
 _PERIOD = 0.5  # seconds between two questions for the lease
 _PATIENCE = 8.0  # seconds that a request waits for a server of the API
@@ -30,46 +26,17 @@ Place = Cluster | str
 """The server of the API: a cluster of our own, or the URL of another API server."""
 
 
-class EtcdKeeper:
-    """The state in etcd, as long as no other server serves the API.
-
-    :param epoch: of our lease.
-    """
-
-    def __init__(self, client: Client, epoch: int) -> None:
-        self._client = client
-        self._epoch = epoch
-
-    def load(self) -> State | None:
-        """:raises EtcdError: etcd does not answer."""
-        value = self._client.ask("/v3/state")["value"]
-        return json.loads(value) if value else None
-
-    def save(self, state: State) -> None:
-        """:raises EtcdError: etcd does not answer, or another server serves the API."""
-        put = {"epoch": self._epoch, "value": json.dumps(state)}
-        self._client.ask("/v3/put", put)
-
-
 class Replica:
     """One API server's part in it, from :meth:`start` to :meth:`stop`.
 
     :param url: where the other API servers reach this one.
-    :param client: of etcd.
     :param make: makes a cluster of what is kept.
     """
 
-    def __init__(
-        self,
-        url: str,
-        client: Client,
-        make: Callable[[Keeper], Cluster],
-        times: Times | None = None,
-    ) -> None:
+    def __init__(self, url: str, etcd: Etcd, make: Callable[[Keeper], Cluster]) -> None:
         self._url = url
-        self._client = client
+        self._etcd = etcd
         self._make = make
-        self._lease = (times or Times()).lease
         self._known = threading.Condition()
         self._place: Place | None = None
         self._epoch = 0
@@ -89,7 +56,7 @@ class Replica:
             # Another one may serve already; what was answered is in etcd anyway.
             with contextlib.suppress(EtcdError):
                 self._leave(keep=True)
-            self._ask(release=True)
+            self._etcd.release()
 
     def place(self) -> Place:
         """The server of the API, as soon as there is one.
@@ -129,38 +96,36 @@ class Replica:
             except Exception:
                 traceback.print_exc(file=sys.stderr)
 
-    def _ask(self, release: bool = False) -> Any:
-        message = {"holder": self._url, "release": release}
-        try:
-            return self._client.ask("/v3/lease", message)
-        except EtcdError:
-            return None
-
     def _look(self) -> None:
-        """Request the lease, and serve or forward by the answer."""
+        """Claim the API, and serve or forward by the answer."""
         sent_at = time.monotonic()
-        answer = self._ask()
-        if answer is None:
+        try:
+            claim = self._etcd.claim(self._url)
+        except EtcdError:
             if time.monotonic() > self._until:
                 self._leave()
             return
-        if answer["holder"] != self._url:
+        if claim.url != self._url:
             self._leave()
-            self._settle(answer["holder"], sent_at)
+            self._settle(claim.url, sent_at)
             return
-        if not isinstance(self._place, Cluster) or self._epoch != answer["epoch"]:
+        place = self._place
+        if not isinstance(place, Cluster) or self._epoch != claim.epoch:
             self._leave()
-            cluster = self._make(EtcdKeeper(self._client, answer["epoch"]))
-            cluster.save()
-            cluster.start()
-            self._epoch = answer["epoch"]
-            print(f"serving, epoch {self._epoch}", flush=True)
-            self._settle(cluster, sent_at)
-        self._settle(self._place, sent_at)
+            place = self._begin(claim)
+        self._settle(place, sent_at)
+
+    def _begin(self, claim: Claim) -> Cluster:
+        cluster = self._make(EtcdKeeper(self._etcd, claim.epoch))
+        cluster.save()
+        cluster.start()
+        self._epoch = claim.epoch
+        print(f"serving, epoch {self._epoch}", flush=True)
+        return cluster
 
     def _settle(self, place: Place | None, sent_at: float) -> None:
         with self._known:
-            self._place, self._until = place, sent_at + self._lease
+            self._place, self._until = place, sent_at + LEASE
             self._known.notify_all()
 
     def _leave(self, keep: bool = False) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from . import access, custom, discovery, verbs, watch
 from .access import ANONYMOUS, MASTERS, Identity
 from .cluster import Cluster
-from .etcd.wire import Client
+from .etcd import Etcd
 from .replica import Replica, unavailable
 from .resources import TOO_MANY, ApiError, bad_request, refused, unsupported_media_type
 from .settings import Listener, Replication, Settings, tls_context
@@ -320,11 +320,10 @@ class Handler(BaseHTTPRequestHandler):
         if token in self.server.listener.admin_tokens:
             return Identity("admin", frozenset({MASTERS, "system:authenticated"}))
         if token:
-            with contextlib.suppress(ValueError, KeyError):
-                user = self._cluster.tokens.user_of(token)
-                if user:
-                    return access.service_account_identity(user)
-            raise ApiError(401, "Unauthorized", "Unauthorized")
+            user = self._cluster.tokens.user_of(token)
+            if not user:
+                raise ApiError(401, "Unauthorized", "Unauthorized")
+            return access.service_account_identity(user)
         by_certificate = self._by_certificate()
         if self.server.replica and by_certificate.user == PROXY_USER:
             return identity_in(self.headers) or ANONYMOUS
@@ -415,8 +414,8 @@ def _replica(server: Server, wanted: Replication, settings: Settings) -> Replica
     if certificate:
         ca = server.listener.ca
         server.proxy_tls = context(ca, certificate, key)
-    client = Client(wanted.endpoints, wanted.etcd, _ETCD_LIMIT)
-    return Replica(wanted.url, client, lambda keeper: Cluster(settings, keeper))
+    etcd = Etcd(wanted.endpoints, wanted.etcd, _ETCD_LIMIT)
+    return Replica(wanted.url, etcd, lambda keeper: Cluster(settings, keeper))
 
 
 def stop(server: Server) -> None:

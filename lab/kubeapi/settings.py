@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .admission import SERVICE_NETWORK
-from .etcd.wire import Files
+from .etcd import Files
 
 
 @dataclass(frozen=True)

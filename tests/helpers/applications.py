@@ -26,7 +26,7 @@ from tests.helpers.kubectl_server import KubeSite
 from tests.helpers.operations import instantiated
 from tests.helpers.requests import VNF, additional_params
 
-HELM = lab_settings.from_environment().helm
+HELM = lab_settings.from_environment().programs / "helm"
 needs_helm = pytest.mark.skipif(not HELM.exists(), reason="no helm in the cache")
 
 # The administrator's credentials are those of the stand-in.

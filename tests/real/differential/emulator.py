@@ -5,7 +5,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from lab.kubeapi.etcd.wire import Files
+from lab.kubeapi.etcd import Files
 from lab.kubeapi.server import Server, start, stop
 from lab.kubeapi.settings import Listener, Replication, Settings
 from tests.real.differential.real import NODE_GRACE, free_port

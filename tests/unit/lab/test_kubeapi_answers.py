@@ -8,11 +8,8 @@ import base64
 import json
 
 import pytest
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 
-from lab.kubeapi import access, discovery
+from lab.kubeapi import discovery
 from lab.kubeapi.access import Identity
 from lab.kubeapi.cluster import Cluster
 from lab.kubeapi.objects import check_selectors
@@ -29,11 +26,6 @@ from lab.kubeapi.verbs import Request, Target, serve
 from tests.helpers import kubeapi as bed
 
 ADMIN = Identity("admin", frozenset({"system:masters"}))
-
-
-@pytest.fixture(scope="module")
-def key():
-    return access.generate_key()
 
 
 @pytest.fixture
@@ -57,15 +49,6 @@ def _parts(token):
     return [
         json.loads(base64.urlsafe_b64decode(p + "===")) for p in token.split(".")[:2]
     ]
-
-
-def test_signatures_are_those_that_other_programs_check(key):
-    public = RSAPublicNumbers(65537, key.modulus).public_key()
-    signature = key.sign(b"text")
-    public.verify(signature, b"text", padding.PKCS1v15(), hashes.SHA256())
-    assert public.key_size == 2048
-    assert key.has_signed(b"text", signature)
-    assert not key.has_signed(b"another", signature)
 
 
 def test_a_secrets_token_has_no_end_but_ends_with_its_secret(cluster):

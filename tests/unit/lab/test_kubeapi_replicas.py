@@ -12,11 +12,14 @@ import pytest
 
 from lab.kubeapi import replica
 from lab.kubeapi.cluster import Cluster
-from lab.kubeapi.etcd.wire import Files
+from lab.kubeapi.etcd import Files
 from lab.kubeapi.server import Server, start, stop
 from lab.kubeapi.settings import Listener, Replication
+from tests.helpers.backends import free_ports
 from tests.helpers.kubeapi import ADMIN_TOKEN, QUICK, wait_for
-from tests.unit.lab.etcd_ensemble import Ensemble, free_port
+from tests.unit.lab.etcd_ensemble import ETCD, Ensemble
+
+pytestmark = pytest.mark.skipif(not ETCD, reason="no etcd on PATH")
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -31,8 +34,8 @@ class Plane:
             self.add()
 
     def add(self, version: str = QUICK.version) -> None:
-        port = free_port()
-        endpoints = tuple(self.etcd.endpoint(name) for name in self.etcd.names)
+        (port,) = free_ports(1)
+        endpoints = self.etcd.endpoints
         self.servers[port] = start(
             Listener(port=port, admin_tokens=frozenset({ADMIN_TOKEN})),
             replace(QUICK, version=version),
@@ -80,7 +83,7 @@ class Plane:
     def close(self) -> None:
         for port in list(self.servers):
             self.stop(port)
-        self.etcd.stop(*self.etcd.nodes)
+        self.etcd.stop()
 
 
 @pytest.fixture

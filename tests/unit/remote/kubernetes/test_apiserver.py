@@ -6,7 +6,7 @@ import json
 import pytest
 import yaml
 
-from lab.kubeapi.etcd.wire import Files
+from lab.kubeapi.etcd import Files
 from lab.kubeapi.server import start, stop
 from lab.kubeapi.settings import Listener, Replication
 from tacker_k8s_mgmt import errors
