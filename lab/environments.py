@@ -84,7 +84,9 @@ def prepare(settings: Settings, report: Report, names: Sequence[str] = NAMES) ->
     with ThreadPoolExecutor(len(wanted)) as pool:
         # A list, to see the exceptions.
         list(pool.map(lambda name: _build(settings, report, name), wanted))
-    if set(NAMES) <= set(names) and not _in_use(settings):
+    # A lab may run with environments of this cache, be they former ones.
+    in_use = files.is_named_by_processes(f"{settings.cache}/envs/", "cmdline")
+    if set(NAMES) <= set(names) and not in_use:
         _remove_former(settings)
 
 
@@ -182,18 +184,6 @@ def _remove_former(settings: Settings) -> None:
     for found in (settings.cache / "envs").iterdir():
         if found not in current:
             shutil.rmtree(found)
-
-
-def _in_use(settings: Settings, proc: Path = Path("/proc")) -> bool:
-    """Whether a lab runs with environments of this cache, be they former ones."""
-    needle = f"{settings.cache}/envs/".encode()
-    for entry in proc.glob("[0-9]*/cmdline"):
-        try:
-            if needle in entry.read_bytes():
-                return True
-        except OSError:
-            continue
-    return False
 
 
 PROJECT_PARTS = (

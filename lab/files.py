@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Locks, digests and directories with a mark of the lab."""
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -94,3 +95,16 @@ def put_program(source: Path, target: Path) -> None:
     shutil.copyfile(source, temporary)
     temporary.chmod(0o755)
     temporary.replace(target)
+
+
+def is_named_by_processes(text: str, file: str, proc: Path = Path("/proc")) -> bool:
+    """Whether a file of any process in ``/proc`` has a text.
+
+    :param file: ``cmdline``, for instance.
+    """
+    for path in proc.glob(f"[0-9]*/{file}"):
+        # The process may end meanwhile.
+        with contextlib.suppress(OSError):
+            if text.encode() in path.read_bytes():
+                return True
+    return False

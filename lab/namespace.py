@@ -26,7 +26,6 @@ from lab.settings import (
 )
 
 INIT = Path(__file__).with_name("init.py")
-START_LIMIT = 20.0
 END_LIMIT = 30.0
 FLAGS = ("--net", "--mount", "--pid", "--ipc", "--uts")
 

@@ -1,26 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of other Debian releases, beside the machine's own, for tests.
 
-Each is pinned by version and checksum. apt fetches it with the libraries that it needs,
-with package lists of its own, and checks Debian's signature. Nothing is installed on
-the machine: a small script in the cache starts the program with its own libraries.
+Each is pinned by version. mmdebstrap unpacks it with the libraries that it needs, and
+apt checks Debian's signature. Nothing is installed on the machine: a small script in
+the cache starts the program with its own libraries.
 
 A suite that still changes has a version for some weeks only. Then it comes from
 Debian's archive of former days, and where that cannot be reached, the suite's present
 version of the same branch is used, which the report says.
 """
 
-import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from lab import LabError, command, files
-from lab.artifacts.images import sha256
 from lab.cloud.systemd import root
 from lab.report import Report
 from lab.settings import Settings
@@ -43,7 +40,6 @@ class Program:
     :ivar file: its place in the package.
     :ivar branch: what versions begin with that may take the place of the pinned one.
     :ivar day: when the suites had that version, as the archive of former days has it.
-    :ivar checksums: SHA-256 of the package, by Debian's name of the architecture.
     """
 
     name: str
@@ -53,7 +49,6 @@ class Program:
     version: str
     suites: tuple[str, ...]
     day: str
-    checksums: Mapping[str, str]
 
 
 HAPROXY_NEWEST = Program(
@@ -64,9 +59,6 @@ HAPROXY_NEWEST = Program(
     version="3.4.7-1",
     suites=("sid", "experimental"),
     day="20261030T120000Z",
-    checksums=MappingProxyType(
-        {"amd64": "b8cc6bac17db6ed2516a3a2e85e6dcbc6c561f78edafff450ffc721dee6b4a26"}
-    ),
 )
 HAPROXY_DEBIAN_13 = Program(
     name="haproxy-debian-13",
@@ -76,9 +68,6 @@ HAPROXY_DEBIAN_13 = Program(
     version="3.0.11-1+deb13u4",
     suites=("trixie",),
     day="20261121T120000Z",
-    checksums=MappingProxyType(
-        {"amd64": "4649521efe386e6c2957cb034bbf82412cd6eced55b98b9dada1b933c2c4b81a"}
-    ),
 )
 VISUDO_RS = Program(
     name="visudo-rs",
@@ -88,9 +77,6 @@ VISUDO_RS = Program(
     version="0.2.5-5+deb13u1",
     suites=("trixie",),
     day="20261121T120000Z",
-    checksums=MappingProxyType(
-        {"amd64": "14934261d00f0f44074d81b793879bcc1b831e969c0e012774199650f48fa72e"}
-    ),
 )
 #: What tests run beside the machine's own.
 TESTED = (HAPROXY_NEWEST, HAPROXY_DEBIAN_13, VISUDO_RS)
@@ -122,11 +108,7 @@ def _make(settings: Settings, report: Report, program: Program) -> None:
     target = _tree(settings, program)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as name:
-        work = Path(name)
-        packages = _fetched(work, report, program)
-        unpacked = work / "root"
-        for package in packages:
-            command.run(["dpkg-deb", "-x", str(package), str(unpacked)], limit=LIMIT)
+        unpacked = _unpacked(Path(name), report, program)
         for part in _NEEDLESS:
             shutil.rmtree(unpacked / part, ignore_errors=True)
         shutil.rmtree(target, ignore_errors=True)
@@ -134,104 +116,49 @@ def _make(settings: Settings, report: Report, program: Program) -> None:
     _write_script(path(settings, program), target, program)
 
 
-def _fetched(work: Path, report: Report, program: Program) -> list[Path]:
-    """The package and what it depends on, from the first source that has it."""
-    if not shutil.which("apt-get") or not KEYRING.exists():
-        raise LabError(
-            f"{program.name} is a program of Debian: this takes apt and the package"
-            " debian-archive-keyring",
-            2,
-        )
+def _unpacked(work: Path, report: Report, program: Program) -> Path:
+    """The program with what it depends on, from the first source that has it."""
+    mirror, near = _mirror(), f"{program.branch}*"
+    former = f"{FORMER_DAYS}/{program.day}"
     said: list[str] = []
-    in_place: tuple[_Apt, str] | None = None
-    for uri in (_mirror(), f"{FORMER_DAYS}/{program.day}"):
-        apt = _Apt(work / str(len(said)), uri, program)
+    for uri, version in (
+        (mirror, program.version),
+        (former, program.version),
+        (mirror, near),
+    ):
+        tree = work / str(len(said))
         try:
-            versions = apt.versions()
-            if program.version in versions:
-                packages = apt.download(program.version)
-                _check(packages, program)
-                return packages
+            _unpack(tree, uri, program, version)
         except LabError as error:
-            said.append(f"{uri}: {error}")
+            said.append(f"{uri}, {version}: {error}")
             continue
-        said.append(f"{uri} has {', '.join(versions) or 'none'}")
-        near = [one for one in versions if one.startswith(program.branch)]
-        if near and not in_place:
-            in_place = (apt, near[0])
-    if in_place:
-        apt, version = in_place
-        report.line(f"{program.package} {version} in place of {program.version}")
-        return apt.download(version)
+        if version == near:
+            report.line(f"{program.package} {version} in place of {program.version}")
+        return tree
     raise LabError(
         f"{program.package} {program.version} is not to be had; pin another version in"
         " lab/suites.py:\n" + "\n".join(said)
     )
 
 
-class _Apt:
-    """apt with package lists of other releases, on a machine without packages.
+def _unpack(tree: Path, uri: str, program: Program, version: str) -> None:
+    """Unpack a version of the program's package and all that it depends on.
 
-    :param work: a directory for it alone.
     :param uri: of an archive of Debian.
     """
-
-    def __init__(self, work: Path, uri: str, program: Program) -> None:
-        self._program = program
-        self._archives = work / "cache" / "archives"
-        (work / "lists" / "partial").mkdir(parents=True)
-        (self._archives / "partial").mkdir(parents=True)
-        (work / "status").touch()
-        # What was signed in former days is not out of date.
-        options = f"[signed-by={KEYRING} check-valid-until=no]"
-        (work / "sources.list").write_text(
-            "".join(f"deb {options} {uri} {suite} main\n" for suite in program.suites)
-        )
-        (work / "apt.conf").write_text(
-            f'Dir::Etc::Main "{work}/none"; Dir::Etc::Parts "{work}/none";\n'
-            f'Dir::Etc::SourceList "{work}/sources.list";\n'
-            f'Dir::Etc::SourceParts "{work}/none";\n'
-            f'Dir::Etc::Preferences "{work}/none";\n'
-            f'Dir::Etc::PreferencesParts "{work}/none";\n'
-            f'Dir::State "{work}"; Dir::State::Lists "{work}/lists";\n'
-            f'Dir::State::Status "{work}/status";\n'
-            f'Dir::Cache "{work}/cache";\n'
-            # The directory need not be one that apt's own user may enter.
-            'APT::Sandbox::User "root"; APT::Update::Error-Mode "any";\n'
-            + root.download_settings()
-        )
-        self._environment = {
-            **command.quiet_environment(),
-            "APT_CONFIG": str(work / "apt.conf"),
-        }
-
-    def versions(self) -> list[str]:
-        """The versions of the program's package there, the newest first."""
-        self._run("apt-get", "update", "-q")
-        said = self._run("apt-cache", "madison", self._program.package)
-        found = re.findall(r"(?m)^ *\S+ \| *(\S+) *\|.* Packages$", said)
-        return list(dict.fromkeys(found))
-
-    def download(self, version: str) -> list[Path]:
-        """Fetch the package in a version, with all that it depends on."""
-        # The latter in place of the whole of systemd, which has it, too.
-        wanted = (f"{self._program.package}={version}", "systemd-standalone-sysusers")
-        only = ("-q", "-y", "--download-only", "--no-install-recommends")
-        self._run("apt-get", "install", *only, *wanted)
-        return sorted(self._archives.glob("*.deb"))
-
-    def _run(self, *argv: str) -> str:
-        return command.run(argv, limit=LIMIT, env=self._environment)
-
-
-def _check(packages: Sequence[Path], program: Program) -> None:
-    """Compare the package with the checksum that is pinned."""
-    for package in packages:
-        name, _, rest = package.name.partition("_")
-        architecture = package.stem.rpartition("_")[2]
-        wanted = program.checksums.get(architecture)
-        if name == program.package and wanted and sha256(package) != wanted:
-            raise LabError(f"{name}_{rest} has another checksum than is pinned")
+    settings = tree.with_suffix(".conf")
+    # The directory need not be one that apt's own user may enter.
+    user = 'APT::Sandbox::User "root";\n'
+    settings.write_text(user + root.download_settings())
+    # What was signed in former days is not out of date.
+    options = f"[signed-by={KEYRING} check-valid-until=no]"
+    # The latter in place of the whole of systemd, which has it, too.
+    wanted = f"{program.package}={version},systemd-standalone-sysusers"
+    argv = ["mmdebstrap", "--quiet", "--variant=extract", f"--include={wanted}"]
+    argv += [f"--aptopt={settings}", program.suites[0], str(tree)]
+    sources = [f"deb {options} {uri} {suite} main" for suite in program.suites]
+    env = command.quiet_environment()
+    command.run([*argv, *sources], limit=LIMIT, env=env)
 
 
 def _mirror() -> str:

@@ -13,16 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any
+from typing import Any
 
-from lab import LabError, command
+from lab import LabError, command, packages
 from lab.artifacts import releases
 from lab.files import digest
 from lab.settings import Settings
 
 # The fastest: it is packed once and unpacked on every node.
 LEVEL = 1
-CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -46,16 +45,19 @@ def write_archive(target: Path, entries: Iterable[Entry]) -> tuple[str, str]:
 
     :returns: SHA-256 of the archive and of what it is uncompressed, in hexadecimal.
     """
-    with target.open("wb") as file:
-        packed = _Digesting(file)
-        with gzip.GzipFile("", "wb", LEVEL, packed, mtime=0) as unpacked:
-            plain = _Digesting(unpacked)
-            with tarfile.open(
-                fileobj=plain, mode="w|", format=tarfile.GNU_FORMAT
-            ) as tar:
-                for entry in entries:
-                    _add(tar, entry)
-    return packed.digest(), plain.digest()
+    with tempfile.TemporaryFile(dir=target.parent) as plain:
+        with tarfile.open(fileobj=plain, mode="w", format=tarfile.GNU_FORMAT) as tar:
+            for entry in entries:
+                _add(tar, entry)
+        plain.seek(0)
+        digest = hashlib.file_digest(plain, "sha256").hexdigest()
+        plain.seek(0)
+        with (
+            target.open("wb") as file,
+            gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as packed,
+        ):
+            shutil.copyfileobj(plain, packed)
+    return sha256(target), digest
 
 
 def sha256(path: Path) -> str:
@@ -93,27 +95,6 @@ def _add(tar: tarfile.TarFile, entry: Entry) -> None:
         info.size = entry.source.stat().st_size
         with entry.source.open("rb") as file:
             tar.addfile(info, file)
-
-
-class _Digesting(io.RawIOBase):
-    """Passes on what is written, and takes its digest."""
-
-    def __init__(self, target: "IO[bytes] | gzip.GzipFile") -> None:
-        self._target = target
-        self._sum = hashlib.sha256()
-
-    def writable(self) -> bool:
-        """Whether it can be written to."""
-        return True
-
-    def write(self, data: bytes) -> int:  # type: ignore[override]
-        """Pass something on."""
-        self._sum.update(data)
-        return self._target.write(data)
-
-    def digest(self) -> str:
-        """Of all that was written, in hexadecimal."""
-        return self._sum.hexdigest()
 
 
 _ROOT = Path("docker/registry/v2")
@@ -322,16 +303,8 @@ def debian_tree(settings: Settings, names: Sequence[str]) -> Path:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as name:
-        work = Path(name)
-        # apt's own user fetches the files.
-        work.chmod(0o777)
-        env = command.quiet_environment()
         wanted = sorted(debian_closure(names))
-        argv = ["apt-get", "download", "-q", *wanted]
-        command.run(argv, limit=DEBIAN_LIMIT, cwd=work, env=env)
-        root = work / "root"
-        for package in sorted(work.glob("*.deb")):
-            command.run(["dpkg-deb", "-x", str(package), str(root)], limit=DEBIAN_LIMIT)
+        root = packages.unpack(wanted, Path(name), DEBIAN_LIMIT)
         _merge_usr(root)
         for part in _NEEDLESS:
             shutil.rmtree(root / part, ignore_errors=True)

@@ -34,17 +34,6 @@ OPAQUE = (
     "var/log",
 )
 
-TOOLS = {
-    "ip": "iproute2",
-    "nsenter": "util-linux",
-    "openssl": "openssl",
-    "ssh-keygen": "openssh-client",
-    "sshd": "openssh-server",
-    "sshpass": "sshpass",
-    "sudo": "sudo",
-    "unshare": "util-linux",
-}
-
 HOST_KEY = Path("etc/ssh/ssh_host_ed25519_key")
 #: Of Debian's and Red Hat's sshd, and read before the other settings, as there.
 SSHD_SETTINGS = Path("etc/ssh/sshd_config.d")
@@ -124,15 +113,6 @@ VM_ACCOUNTS = (
 KEYED = Account("keyed", "", "NOPASSWD: ALL")
 KEY_FILE = "keyed"
 KEY_PASSPHRASE = "open sesame of the lab"
-
-
-def check_tools() -> None:
-    """Raise a CloudError that names what is missing and how to get it."""
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    packages = {p for tool, p in TOOLS.items() if not shutil.which(tool, path=path)}
-    if packages:
-        names = " ".join(sorted(packages))
-        raise CloudError(f"The lab's hosts need more: apt-get install {names}")
 
 
 def mount(settings: Settings) -> bool:

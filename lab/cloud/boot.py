@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 
 from lab.cloud import CloudError, base, networks
 from lab.cloud.systemd import cgroups
@@ -24,22 +24,6 @@ INIT = Path(__file__).with_name("host_init.sh")
 BOOT_LIMIT = 90.0
 DISK = "1g"
 OUTPUT_TAIL = 600
-
-
-class Bootable(Protocol):
-    """A host of any kind that can be started."""
-
-    @property
-    def hostname(self) -> str: ...
-
-    @property
-    def nics(self) -> Sequence[networks.Nic]: ...
-
-    def command(self) -> list[str]:
-        """What is run in the lab's namespaces: it talks as host_init.sh does."""
-
-    def environment(self) -> dict[str, str]:
-        """The variables that it gets."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +44,7 @@ class Machine:
     visible: Path
 
     def command(self) -> list[str]:
-        """What is run in the lab's namespaces to start it."""
+        """What is run in the lab's namespaces: it talks as host_init.sh does."""
         namespaces = ["--fork", "--pid", "--mount", "--uts", "--ipc", "--net"]
         # host_init.sh makes its mounts private: unshare cannot do so in a chroot.
         return ["unshare", *namespaces, "--propagation", "unchanged", "sh", str(INIT)]
@@ -80,7 +64,7 @@ class Machine:
         }
 
 
-def start(machine: Bootable, log: Path) -> int:
+def start(machine: "Machine | SystemdMachine", log: Path) -> int:
     """Start a host and wait until it is ready.
 
     The host is in a session of its own and outlives its starter.
@@ -218,7 +202,7 @@ class SystemdMachine:
     groups: cgroups.HostGroups
 
     def command(self) -> list[str]:
-        """What is run in the lab's namespaces to start it."""
+        """What is run in the lab's namespaces: it talks as host_init.sh does."""
         kinds = ("pid", "mount", "uts", "ipc", "net", "cgroup")
         unshare = ["unshare", "--fork", *(f"--{kind}" for kind in kinds)]
         init = ["--propagation", "unchanged", "sh", str(SCRIPTS / "init.sh")]

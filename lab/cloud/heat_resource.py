@@ -207,3 +207,34 @@ class LabResource(resource.Resource):
         self, resource_properties: Any, resource_data: Any
     ) -> Row:
         return {}
+
+
+class CommandedResource(LabResource):
+    """One that the host command makes, changes and removes.
+
+    :cvar verbs: of the command: what makes it, what removes it.
+    """
+
+    verbs = ("", "")
+
+    def handle_create(self) -> HostCommand:
+        return HostCommand(self.verbs[0], document=self.add_row())
+
+    def check_create_complete(self, command: HostCommand) -> bool:
+        return command.finished()
+
+    def check_update_complete(self, command: HostCommand | None) -> bool:
+        return command is None or command.finished()
+
+    def handle_delete(self) -> HostCommand | None:
+        if self.resource_id is None:
+            return None
+        return HostCommand(self.verbs[1], self.resource_id)
+
+    def check_delete_complete(self, command: HostCommand | None) -> bool:
+        if command is None:
+            return True
+        done = command.finished()
+        if done:
+            self.remove_row()
+        return done

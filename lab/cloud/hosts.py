@@ -129,7 +129,7 @@ class Hosts:
             pid = boot.start(self._machine(host, settings), home / "boot.log")
             (home / "pid").write_text(f"{pid} {start_time(pid)}")
 
-    def _machine(self, host: Host, settings: Settings) -> boot.Bootable:
+    def _machine(self, host: Host, settings: Settings) -> boot.Machine | SystemdMachine:
         layers = settings.layers(host.role)
         first_start = self._first_start(host.id)
         given = host.public_key, host.cloud_config

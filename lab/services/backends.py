@@ -3,7 +3,6 @@
 
 import socket
 import subprocess
-from pathlib import Path
 
 from lab import command, environments
 from lab.packages import RABBITMQ
@@ -13,11 +12,6 @@ from lab.settings import ADDRESS, PORTS, Settings
 
 DATABASE = "mariadb"
 INIT_LIMIT = 120
-
-
-def mariadb_directory(settings: Settings) -> Path:
-    """Where the databases are."""
-    return settings.data / "mysql"
 
 
 def create_mariadb(settings: Settings) -> None:

@@ -2,17 +2,15 @@
 """Compute: a stand-in for Nova's flavours, key pairs and limits.
 
 Servers are the matter of Heat's plugins (:mod:`lab.cloud`), which ask no Nova: here a
-flavour is a name with numbers, and no host is larger for it. Run with
-``python3 -m lab.services.compute``.
+flavour is a name with numbers, and no host is larger for it.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from lab.services import stand_in
-from lab.services.process import Service
 from lab.services.stand_in import Answer
-from lab.settings import Settings, url
+from lab.settings import url
 
 NAME = "compute"
 #: A flavour on which kubespray installs nothing.
@@ -51,11 +49,6 @@ FLAVORS = (
     _flavor(3, "m1.medium", 2, 4096, 40),
     _flavor(4, "m1.large", 4, 8192, 80),
 )
-
-
-def service(settings: Settings) -> Service:
-    """The API."""
-    return stand_in.service(settings, NAME, "compute")
 
 
 def answer(path: str, query: Mapping[str, str]) -> Answer:
@@ -101,7 +94,3 @@ def _limits() -> dict[str, int]:
         "maxServerGroupMembers": 20,
         "maxTotalKeypairs": 100,
     }
-
-
-if __name__ == "__main__":
-    stand_in.serve(NAME, answer)

@@ -2,6 +2,7 @@
 """All services together: what depends on what, start, stop, look."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from lab import LabError
 from lab.report import Report, Task, run_all
@@ -14,35 +15,37 @@ from lab.services import (
     mirror,
     network,
     openstack,
+    stand_in,
     tacker,
 )
 from lab.services.process import Processes, Service
 from lab.settings import Settings
 
+#: What makes a service, and the names of what must run before.
+_Start = tuple[Callable[[Settings], Service], tuple[str, ...]]
+_BACKENDS = (backends.DATABASE, backends.BROKER)
 # In the order of their start; they are stopped in the opposite one.
-SERVICES: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
+SERVICES: dict[str, _Start] = {
     backends.BROKER: (backends.rabbitmq, ()),
     backends.DATABASE: (backends.mariadb, ()),
     openstack.KEYSTONE: (openstack.keystone, (backends.DATABASE,)),
     openstack.BARBICAN: (openstack.barbican, ()),
-    images.NAME: (images.service, ()),
-    compute.NAME: (compute.service, ()),
-    network.NAME: (network.service, ()),
+    **{
+        module.NAME: (partial(stand_in.service, module), ())
+        for module in (images, compute, network)
+    },
     openstack.HEAT_API: (openstack.heat_api, ()),
-    openstack.HEAT_ENGINE: (
-        openstack.heat_engine,
-        (backends.DATABASE, backends.BROKER),
-    ),
-    tacker.SERVER: (tacker.server, (backends.DATABASE, backends.BROKER)),
-    tacker.CONDUCTOR: (tacker.conductor, (backends.DATABASE, backends.BROKER)),
+    openstack.HEAT_ENGINE: (openstack.heat_engine, _BACKENDS),
+    tacker.SERVER: (tacker.server, _BACKENDS),
+    tacker.CONDUCTOR: (tacker.conductor, _BACKENDS),
 }
 #: Not started by ``up``, only by ``restart``.
-ON_DEMAND: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
-    tacker.SECOND: (tacker.second_conductor, (backends.DATABASE, backends.BROKER)),
+ON_DEMAND: dict[str, _Start] = {
+    tacker.SECOND: (tacker.second_conductor, _BACKENDS),
 }
 CLOUD = "cloud"
 #: Only in a lab that has a mirror. They listen on an address of the cloud's.
-MIRROR: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
+MIRROR: dict[str, _Start] = {
     mirror.FILES: (mirror.files, (CLOUD,)),
     mirror.REGISTRY: (mirror.registry, (CLOUD,)),
 }
@@ -163,9 +166,7 @@ class Control:
         for name in reversed(names):
             self._stop(name)
 
-    def _permanent(
-        self,
-    ) -> dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]]:
+    def _permanent(self) -> dict[str, _Start]:
         """The services that ``up`` starts."""
         return {**SERVICES, **(MIRROR if mirror.is_there(self._settings) else {})}
 

@@ -2,10 +2,9 @@
 """Images: a stand-in for Glance.
 
 Its images are names with properties; what a host of the lab is made of depends on the
-name alone. Tacker's v2 API
-asks for those that it made for a VNF, at every grant and at the end
-(``sol_refactored/nfvo/local_nfvo.py``); the lab's packages bring none, so no image has
-a tag. Run with ``python3 -m lab.services.images``.
+name alone. Tacker's v2 API asks for those that it made for a VNF, at every grant and at
+the end (``sol_refactored/nfvo/local_nfvo.py``); the lab's packages bring none, so no
+image has a tag.
 """
 
 from collections.abc import Mapping
@@ -13,9 +12,8 @@ from typing import Any
 
 from lab.cloud.settings import PREPARED
 from lab.services import stand_in
-from lab.services.process import Service
 from lab.services.stand_in import Answer
-from lab.settings import Settings, url
+from lab.settings import url
 
 NAME = "images"
 #: The image of the samples.
@@ -55,11 +53,6 @@ IMAGES = (
 )
 
 
-def service(settings: Settings) -> Service:
-    """The API."""
-    return stand_in.service(settings, NAME, "images")
-
-
 def answer(path: str, query: Mapping[str, str]) -> Answer:
     """Status and document of a GET."""
     if path in ("", "/versions"):
@@ -74,7 +67,3 @@ def answer(path: str, query: Mapping[str, str]) -> Answer:
         if path == f"/v2/images/{image['id']}":
             return 200, image
     return stand_in.absent(path)
-
-
-if __name__ == "__main__":
-    stand_in.serve(NAME, answer)

@@ -2,21 +2,17 @@
 """The mirror: what the real kubespray and its nodes download in the lab.
 
 Files over HTTP and a registry, on the controller's address of the external network.
-Run with ``python3 -m lab.services.mirror DIRECTORY``, it serves the files.
 """
 
 import shutil
-import sys
 from collections.abc import Sequence
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from lab.artifacts import mirror
 from lab.cloud.addresses import CONTROLLER_ADDRESS
 from lab.services import rest
 from lab.services.process import Service
-from lab.settings import ROOT, SYSTEM_PYTHON, Settings
+from lab.settings import SYSTEM_PYTHON, Settings
 
 FILES = "files"
 REGISTRY = "registry"
@@ -60,13 +56,12 @@ def link(settings: Settings, mirrors: Sequence[Path]) -> None:
 
 def files(settings: Settings) -> Service:
     """The files."""
-    directory = str(root(settings) / "files")
+    place = ("--bind", CONTROLLER_ADDRESS, str(FILES_PORT))
+    what = ("--protocol", "HTTP/1.1", "--directory", str(root(settings) / "files"))
     return Service(
         name=FILES,
-        argv=(SYSTEM_PYTHON, "-m", "lab.services.mirror", directory),
+        argv=(SYSTEM_PYTHON, "-m", "http.server", *what, *place),
         ready=lambda _: rest.answers(FILES_URL),
-        environment={"PYTHONPATH": str(ROOT)},
-        files=(Path(__file__),),
         patience=1.0,
     )
 
@@ -82,13 +77,3 @@ def registry(settings: Settings) -> Service:
         environment={"OTEL_TRACES_EXPORTER": "none"},
         files=(config,),
     )
-
-
-class _Handler(SimpleHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-
-if __name__ == "__main__":
-    ThreadingHTTPServer(
-        (CONTROLLER_ADDRESS, FILES_PORT), partial(_Handler, directory=sys.argv[1])
-    ).serve_forever()

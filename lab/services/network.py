@@ -2,8 +2,7 @@
 """Networks: a stand-in for Neutron's lists and quotas.
 
 Networks and ports are the matter of Heat's plugins (:mod:`lab.cloud`), which ask no
-Neutron; this shows what they have made, beside the external network. Run with
-``python3 -m lab.services.network``.
+Neutron; this shows what they have made, beside the external network.
 """
 
 from collections.abc import Mapping
@@ -11,9 +10,8 @@ from typing import Any
 
 from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL, EXTERNAL_CIDR, Records
 from lab.services import stand_in
-from lab.services.process import Service
 from lab.services.stand_in import Answer
-from lab.settings import Settings, url
+from lab.settings import url
 
 NAME = "network"
 EXTERNAL_ID = "00000000-0000-4000-8000-e87e00000001"
@@ -27,11 +25,6 @@ _VERSION = {
     "links": [{"rel": "self", "href": f"{url(NAME)}/v2.0/"}],
 }
 _EXTENSIONS = ("port-security", "allowed-address-pairs", "quota_details", "router")
-
-
-def service(settings: Settings) -> Service:
-    """The API."""
-    return stand_in.service(settings, NAME, "network")
 
 
 def answer(path: str, query: Mapping[str, str]) -> Answer:
@@ -102,7 +95,3 @@ def _quotas(records: Records) -> dict[str, dict[str, int]]:
         kind: {"limit": limit, "used": used(kind), "reserved": 0}
         for kind, limit in limits.items()
     }
-
-
-if __name__ == "__main__":
-    stand_in.serve(NAME, answer)

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stand-ins for services of OpenStack: what their clients ask, and nothing behind it.
 
-Each is a module with a function that answers GET requests; its program is started with
-``python3 -m``, and one thread serves each connection.
+Each is a module with a name and a function that answers GET requests. The program is
+``python3 -m lab.services.stand_in MODULE``, and one thread serves each connection.
 """
 
+import importlib
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -32,15 +35,14 @@ Answer = tuple[int, object]
 Answers = Callable[[str, Mapping[str, str]], Answer]
 
 
-def service(settings: Settings, name: str, module: str) -> Service:
-    """The API that a module of :mod:`lab.services` stands in for."""
-    here = ROOT / "lab" / "services"
+def service(module: ModuleType, _settings: Settings) -> Service:
+    """The API that a module stands in for."""
     return Service(
-        name=name,
-        argv=(SYSTEM_PYTHON, "-m", f"lab.services.{module}"),
-        ready=lambda _: rest.answers(f"http://{ADDRESS}:{PORTS[name]}"),
+        name=module.NAME,
+        argv=(SYSTEM_PYTHON, "-m", "lab.services.stand_in", module.__name__),
+        ready=lambda _: rest.answers(f"http://{ADDRESS}:{PORTS[module.NAME]}"),
         environment={"PYTHONPATH": str(ROOT)},
-        files=(here / f"{module}.py", Path(__file__)),
+        files=(Path(str(module.__file__)), Path(__file__)),
         patience=1.0,
     )
 
@@ -96,7 +98,11 @@ def handler(name: str, answers: Answers) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def serve(name: str, answers: Answers) -> None:
+def main(module: ModuleType) -> None:
     """Answer until the process ends."""
-    server = ThreadingHTTPServer((ADDRESS, PORTS[name]), handler(name, answers))
-    server.serve_forever()
+    answering = handler(module.NAME, module.answer)
+    ThreadingHTTPServer((ADDRESS, PORTS[module.NAME]), answering).serve_forever()
+
+
+if __name__ == "__main__":
+    main(importlib.import_module(sys.argv[1]))

@@ -17,18 +17,26 @@ from oslo_config import cfg
 
 from lab.cloud import CloudError, addresses
 from lab.cloud.addresses import Records
-from lab.cloud.heat_resource import HostCommand, LabResource, Properties, Row, state
+from lab.cloud.heat_resource import (
+    CommandedResource,
+    HostCommand,
+    LabResource,
+    Properties,
+    Row,
+    state,
+)
 from lab.cloud.hosts import Hosts
 
 DETACH_LIMIT = 30.0
 
 
-class Server(LabResource):
+class Server(CommandedResource):
     """A host on the lab's networks, made and removed by the host command."""
 
     properties_schema = server.Server.properties_schema
     attributes_schema = server.Server.attributes_schema
     table = "servers"
+    verbs = ("create", "delete")
 
     REPORTED = ("image", "flavor", "key_name", "availability_zone", "metadata")
 
@@ -85,12 +93,9 @@ class Server(LabResource):
             raise CloudError(f"Port {port_id} is still in use")
         return port
 
-    def handle_create(self) -> HostCommand:
-        return HostCommand("create", document=self.add_row())
-
     def check_create_complete(self, command: HostCommand) -> bool:
         try:
-            done = command.finished()
+            done = super().check_create_complete(command)
         except CloudError as error:
             self._set_status("ERROR")
             raise exception.ResourceInError(
@@ -129,9 +134,6 @@ class Server(LabResource):
                     records["ports"][port_id]["server_id"] = ""
         return HostCommand("rewire", document=row)
 
-    def check_update_complete(self, command: HostCommand | None) -> bool:
-        return command is None or command.finished()
-
     def prepare_for_replace(self) -> None:
         """As the real one: detach the ports, the replacement takes them."""
         if self.resource_id is None:
@@ -145,20 +147,7 @@ class Server(LabResource):
             if port["server_id"] == self.resource_id:
                 port["server_id"] = ""
 
-    def handle_delete(self) -> HostCommand | None:
-        if self.resource_id is None:
-            return None
-        return HostCommand("delete", self.resource_id)
-
-    def check_delete_complete(self, command: HostCommand | None) -> bool:
-        if command is None:
-            return True
-        done = command.finished()
-        if done:
-            self._forget()
-        return done
-
-    def _forget(self) -> None:
+    def remove_row(self) -> None:
         with state().edit() as records:
             addresses.forget_server(records, self.resource_id)
 

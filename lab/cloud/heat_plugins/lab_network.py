@@ -14,6 +14,7 @@ from heat.engine.resources.openstack.neutron import (
 from lab.cloud import addresses, networks
 from lab.cloud.addresses import Records
 from lab.cloud.heat_resource import (
+    CommandedResource,
     HostCommand,
     LabResource,
     Properties,
@@ -23,35 +24,17 @@ from lab.cloud.heat_resource import (
 )
 
 
-class Net(LabResource):
+class Net(CommandedResource):
     """An isolated bridge."""
 
     properties_schema = net.Net.properties_schema
     attributes_schema = net.Net.attributes_schema
     table = "networks"
+    verbs = ("net-create", "net-delete")
 
     def new_row(self, records: Records, row_id: str) -> Row:
         row = super().new_row(records, row_id)
         return {**row, "bridge": networks.bridge_name(row_id)}
-
-    def handle_create(self) -> HostCommand:
-        return HostCommand("net-create", document=self.add_row())
-
-    def check_create_complete(self, command: HostCommand) -> bool:
-        return command.finished()
-
-    def handle_delete(self) -> HostCommand | None:
-        if self.resource_id is None:
-            return None
-        return HostCommand("net-delete", self.resource_id)
-
-    def check_delete_complete(self, command: HostCommand | None) -> bool:
-        if command is None:
-            return True
-        done = command.finished()
-        if done:
-            self.remove_row()
-        return done
 
     def shown(self) -> Row:
         records = state().read()

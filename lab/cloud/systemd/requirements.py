@@ -14,7 +14,7 @@ from lab.cloud.systemd import cgroups, root
 from lab.settings import PATH, Settings
 
 TOOLS = (
-    packages.Tool("mmdebstrap", "mmdebstrap", "root file system of hosts"),
+    packages.MMDEBSTRAP,
     packages.Tool("mkfs.ext4", "e2fsprogs", "disks of hosts"),
     packages.Tool("depmod", "kmod", "kernel modules as hosts see them"),
 )

@@ -67,7 +67,8 @@ def make(settings: Settings, report: Report) -> None:
         tree.rename(target)
         shutil.rmtree(unfinished)
     for former in set(_place(settings).iterdir()) - {target}:
-        if not _in_use(former):
+        # A host may use it, in any mount namespace.
+        if not files.is_named_by_processes(str(former), "mountinfo"):
             shutil.rmtree(former)
 
 
@@ -154,17 +155,6 @@ def _system() -> tuple[str, str]:
 
 def _place(settings: Settings) -> Path:
     return settings.cache / "roots"
-
-
-def _in_use(root: Path, proc: Path = Path("/proc")) -> bool:
-    """Whether a host uses a root file system, in any mount namespace."""
-    for mounts in proc.glob("[0-9]*/mountinfo"):
-        try:
-            if str(root) in mounts.read_text():
-                return True
-        except OSError:
-            continue
-    return False
 
 
 FILES = HERE / "files"

@@ -209,35 +209,16 @@ def test_a_host_without_external_port_has_no_default_route():
     assert "default" not in networks.host_setup([inner])
 
 
-def test_settings_are_those_passed_to_prepare(tmp_path):
-    told = Settings(
-        state=tmp_path,
-        cache=tmp_path / "cache",
-        masks=(tmp_path, tmp_path / "secret"),
-        ansible_environment=tmp_path / "cache/envs/ansible-1",
-        kubectl=tmp_path / "cache/bin/kubectl",
-        helm=tmp_path / "cache/bin/helm",
-    )
-    told.save()
-    assert Settings.load(tmp_path) == told
-
-
 def test_a_cloud_that_is_not_prepared_says_so(tmp_path):
     with pytest.raises(CloudError, match="run prepare"):
         Settings.load(tmp_path)
 
 
 def test_an_unknown_role_is_refused(tmp_path):
-    settings = Settings(tmp_path, tmp_path, (), tmp_path, tmp_path, tmp_path)
+    settings = Settings(tmp_path, tmp_path, (), tmp_path, tmp_path)
     settings.layer("common").mkdir(parents=True)
     with pytest.raises(CloudError, match="No file layer for role vm"):
         settings.layers("vm")
-
-
-def test_missing_tools_are_named_with_their_packages(monkeypatch):
-    monkeypatch.setattr(base, "TOOLS", {"no-such-tool": "its-package", "sh": "dash"})
-    with pytest.raises(CloudError, match=r"apt-get install its-package$"):
-        base.check_tools()
 
 
 PUBLIC_KEY = "ssh-ed25519 AAAA lab\n"
@@ -256,7 +237,7 @@ def test_who_has_no_password_logs_in_with_the_key(tmp_path, monkeypatch):
 
 def test_a_host_key_is_kept_with_the_state(tmp_path):
     """The layers lie in memory, and who knows the host's key outlives them."""
-    settings = Settings(tmp_path, tmp_path, (), tmp_path, tmp_path, tmp_path)
+    settings = Settings(tmp_path, tmp_path, (), tmp_path, tmp_path)
     key = settings.layer("server") / base.HOST_KEY
     base.make_host_key(settings, "server")
     first = key.read_text()

@@ -8,17 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lab import LabError, command, environments
+from lab import LabError, command, environments, files
 from lab import pins as all_pins
 from lab.report import Report
-from lab.settings import Settings
 
 ALL = (*all_pins.NAMES, environments.TOOLS)
-
-
-@pytest.fixture
-def lab(tmp_path):
-    return Settings(tmp_path / "state", tmp_path / "cache")
 
 
 @pytest.fixture
@@ -44,7 +38,7 @@ def ran(lab, monkeypatch):
         return ""
 
     monkeypatch.setattr(command, "run", run)
-    monkeypatch.setattr(environments, "_in_use", lambda settings: False)
+    monkeypatch.setattr(files, "is_named_by_processes", lambda *_: False)
     lab.cache.mkdir()
     return commands
 
@@ -100,7 +94,7 @@ def test_an_environment_that_was_cut_off_is_built_from_scratch(lab, pins, ran):
 def test_former_environments_go_unless_a_lab_may_use_them(
     lab, pins, ran, monkeypatch, in_use
 ):
-    monkeypatch.setattr(environments, "_in_use", lambda settings: in_use)
+    monkeypatch.setattr(files, "is_named_by_processes", lambda *_: in_use)
     former = lab.cache / "envs" / "tacker-0123456789ab"
     former.mkdir(parents=True)
     environments.prepare(lab, report())
@@ -182,4 +176,5 @@ def test_a_running_lab_is_seen_by_its_processes(lab, tmp_path, cmdline, used):
     process = tmp_path / "proc" / "17"
     process.mkdir(parents=True)
     (process / "cmdline").write_text(cmdline.format(cache=lab.cache))
-    assert environments._in_use(lab, tmp_path / "proc") is used
+    place = f"{lab.cache}/envs/"
+    assert files.is_named_by_processes(place, "cmdline", tmp_path / "proc") is used

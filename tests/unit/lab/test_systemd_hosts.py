@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts that boot systemd, as far as nothing of them has to be made."""
 
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -284,13 +283,13 @@ def test_python_finds_no_modules_in_a_kernel_without_any(tmp_path):
 
 
 def test_the_layers_of_vms_lie_on_the_debian_root(tmp_path):
-    plain = CloudSettings(tmp_path, tmp_path, (), tmp_path, tmp_path, tmp_path)
+    plain = CloudSettings(tmp_path, tmp_path, (), tmp_path, tmp_path)
     plain.save()
     assert CloudSettings.load(tmp_path) == plain
     assert not plain.boots_systemd("vm")
     debian = tmp_path / "debian"
     real = CloudSettings(
-        *(tmp_path, tmp_path, (), tmp_path, tmp_path, tmp_path),
+        *(tmp_path, tmp_path, (), tmp_path, tmp_path),
         root=debian,
         memory=2**30,
     )
@@ -352,11 +351,6 @@ def test_a_machine_that_lacks_something_is_refused_before_anything_is_made(
     with pytest.raises(LabError, match=r"lacks:\n  this\n  that\n") as refused:
         requirements.fulfil(lab)
     assert refused.value.code == 2
-
-
-def test_the_choice_is_kept_as_json(lab):
-    choose_kind(lab, real=True, memory=2**30)
-    assert json.loads((lab.state / "real.json").read_text()) == {"memory": 2**30}
 
 
 ALL, NO_RESOURCE = "CapBnd:\t000001ffffffffff\n", "CapBnd:\t000001fffeffffff\n"
