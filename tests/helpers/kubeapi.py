@@ -2,19 +2,20 @@
 """What the tests of the Kubernetes API stand-in share: servers, clients, waiting."""
 
 import base64
+import contextlib
 import http.client
 import json
 import shutil
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.kubeapi.server import Server
-from lab.kubeapi.settings import Settings
+from lab.kubeapi.server import Server, start, stop
+from lab.kubeapi.settings import Listener, Settings
 from tests.helpers.tool_warnings import warnings_in
 
 ADMIN_TOKEN = "an-admin-token"
@@ -145,6 +146,30 @@ class Kube:
             and "deletionTimestamp" not in pod["metadata"]
             and pod["status"]["phase"] == "Running"
         }
+
+
+def listener(certificate: Path, key: Path) -> Listener:
+    """HTTPS on any port, with the administrator's token."""
+    return Listener(
+        port=0,
+        certificate=str(certificate),
+        key=str(key),
+        ca=str(certificate),
+        admin_tokens=frozenset({ADMIN_TOKEN}),
+    )
+
+
+@contextlib.contextmanager
+def serving(
+    files: tuple[Path, Path], *nodes: str, settings: Settings = QUICK
+) -> Iterator[Kube]:
+    """A server with hollow nodes.
+
+    :param files: of :func:`make_certificate`.
+    """
+    server = start(listener(*files), settings, hollow_nodes=nodes)
+    yield Kube(server, files[0])
+    stop(server)
 
 
 def deployment(name: str, replicas: int, **pod: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lab.kubeapi.server import start, stop
-from lab.kubeapi.settings import Listener, Settings
+from lab.kubeapi.settings import Settings
 from tests.helpers import kubeapi as bed
 from tests.helpers.sshd import Sshd
 
@@ -124,14 +124,8 @@ def open_site(
     settings: Settings = bed.QUICK,
 ) -> KubeSite:
     """Start the cluster and give the SSH server its kubectl."""
-    listener = Listener(
-        port=0,
-        certificate=str(certificate),
-        key=str(key),
-        ca=str(certificate),
-        admin_tokens=frozenset({bed.ADMIN_TOKEN}),
-    )
-    kube = bed.Kube(start(listener, settings, hollow_nodes=nodes), certificate)
+    server = start(bed.listener(certificate, key), settings, hollow_nodes=nodes)
+    kube = bed.Kube(server, certificate)
     bed.wait_for(lambda: kube.ready_nodes() == set(nodes))
     words = {"kubectl": bed.KUBECTL, "url": kube.url, "ca": certificate}
     sshd.program("kubectl", _KUBECTL.format(**words, token=bed.ADMIN_TOKEN))

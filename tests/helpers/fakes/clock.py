@@ -15,3 +15,16 @@ class FakeClock(Clock):
 
     def sleep(self, seconds: float) -> None:
         self.time += seconds
+
+
+class StillTime:
+    """In the place of the module ``time``: only sleeping, or a test, moves it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds

@@ -6,8 +6,6 @@
 
 import pytest
 
-from lab.kubeapi.server import start, stop
-from lab.kubeapi.settings import Listener
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubeapi import SNAPSHOTS, custom, definition, wait_for
 
@@ -19,12 +17,8 @@ IN_DEFAULT = "/apis/snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshot
 
 @pytest.fixture
 def kube(tmp_path):
-    path, key = map(str, bed.make_certificate(tmp_path))
-    tokens = frozenset({bed.ADMIN_TOKEN})
-    listener = Listener(port=0, certificate=path, key=key, ca=path, admin_tokens=tokens)
-    server = start(listener, bed.QUICK, hollow_nodes=["w1"])
-    yield bed.Kube(server, tmp_path / "server.crt")
-    stop(server)
+    with bed.serving(bed.make_certificate(tmp_path), "w1") as served:
+        yield served
 
 
 def test_served_while_it_is_defined(kube):
@@ -93,54 +87,3 @@ def test_a_deprecated_version_comes_with_a_warning(kube):
     asked = "volumesnapshots.v1beta1.snapshot.storage.k8s.io"
     done = kube.kubectl("get", asked, "-A", expected_warning=warning)
     assert warning in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("role", "verb", "kind", "allowed"),
-    [
-        ("view", "list", "pods", True),
-        ("view", "get", "secrets", False),
-        ("view", "delete", "pods", False),
-        ("edit", "list", "pods", True),
-        ("edit", "get", "secrets", True),
-        ("edit", "create", "roles.rbac.authorization.k8s.io", False),
-        ("admin", "create", "roles.rbac.authorization.k8s.io", True),
-        ("admin", "delete", "jobs.batch", True),
-        ("admin", "list", "nodes", False),
-        ("view", "list", "volumesnapshots.snapshot.storage.k8s.io", True),
-    ],
-)
-def test_default_roles_and_what_is_added_to_them(kube, role, verb, kind, allowed):
-    """Kubernetes' documentation, "Using RBAC Authorization", "User-facing roles"."""
-    bed.define(kube)
-    group = "rbac.authorization.k8s.io"
-    label = {f"{group}/aggregate-to-view": "true"}
-    rule = {"apiGroups": ["snapshot.storage.k8s.io"], "verbs": ["list"]}
-    added = {
-        "apiVersion": f"{group}/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": "snapshots", "labels": label},
-        "rules": [{**rule, "resources": ["volumesnapshots"]}],
-    }
-    account = {"kind": "ServiceAccount", "name": "one", "namespace": "default"}
-    place = {"name": "one", "namespace": "default"}
-    binding = {
-        "apiVersion": f"{group}/v1",
-        "kind": "RoleBinding",
-        "metadata": place,
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
-        "subjects": [account],
-    }
-    one = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": place}
-    kube.apply(one, binding, added)
-    path = "/api/v1/namespaces/default/serviceaccounts/one/token"
-    _, made, _ = kube.request("POST", path, {"spec": {}})
-    token = made["status"]["token"]
-    ask = ("auth", "can-i", verb, kind, "-n", "default")
-    of_nodes = "resource 'nodes' is not namespace scoped"
-
-    def is_right() -> bool:
-        done = kube.kubectl(*ask, token=token, check=False, expected_warning=of_nodes)
-        return (done.returncode == 0) is allowed
-
-    wait_for(is_right, 20)

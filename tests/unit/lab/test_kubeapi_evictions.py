@@ -20,6 +20,7 @@ from lab.kubeapi.resources import (
 from lab.kubeapi.settings import Settings
 from lab.kubeapi.store import Store
 from tests.helpers import kubeapi as bed
+from tests.helpers.fakes.clock import StillTime
 
 DEDICATED = {"key": "dedicated", "value": "db", "effect": "NoExecute"}
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -30,19 +31,9 @@ OUT_OF_SERVICE = {
 }
 
 
-class Clock:
-    """Time that only passes when it is told to."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def monotonic(self):
-        return self.now
-
-
 @pytest.fixture
 def clock(monkeypatch):
-    clock = Clock()
+    clock = StillTime()
     monkeypatch.setattr(evictions, "time", clock)
     return clock
 

@@ -5,8 +5,6 @@ import subprocess
 
 import pytest
 
-from lab.kubeapi.server import start, stop
-from lab.kubeapi.settings import Listener
 from tests.helpers import kubeapi as bed
 
 pytestmark = pytest.mark.skipif(not bed.KUBECTL, reason="no kubectl on PATH")
@@ -21,14 +19,9 @@ def certificate(tmp_path_factory):
 
 @pytest.fixture
 def kube(certificate):
-    path, key = map(str, certificate)
-    tokens = frozenset({bed.ADMIN_TOKEN})
-    listener = Listener(port=0, certificate=path, key=key, ca=path, admin_tokens=tokens)
-    server = start(listener, bed.QUICK, hollow_nodes=["m1", "w1", "w2"])
-    kube = bed.Kube(server, certificate[0])
-    bed.wait_for(lambda: kube.ready_nodes() == {"m1", "w1", "w2"})
-    yield kube
-    stop(server)
+    with bed.serving(certificate, "m1", "w1", "w2") as served:
+        bed.wait_for(lambda: served.ready_nodes() == {"m1", "w1", "w2"})
+        yield served
 
 
 def _web_on_both_workers(kube, **spec):

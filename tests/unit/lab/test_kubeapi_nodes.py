@@ -10,25 +10,16 @@ from lab.kubeapi.objects import condition, name_of
 from lab.kubeapi.resources import LEASES, NODES, PODS
 from lab.kubeapi.settings import Settings
 from lab.kubeapi.verbs import Request, Target, serve
+from tests.helpers.fakes.clock import StillTime
 
 GRACE = 6.0
 ADMIN = Identity("admin", frozenset({"system:masters"}))
 
 
-class Clock:
-    """Time that only passes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 class Site:
     """A cluster without a thread, and one host with a kubelet."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: StillTime) -> None:
         self.clock = clock
         self.cluster = Cluster(Settings(node_grace=GRACE, start_delay=0))
         self.store = self.cluster.store
@@ -82,7 +73,7 @@ class Site:
 
 @pytest.fixture
 def site(monkeypatch):
-    clock = Clock()
+    clock = StillTime()
     monkeypatch.setattr(nodes, "time", clock)
     return Site(clock)
 

@@ -8,9 +8,17 @@ import pytest
 from lab.kubeapi import discovery
 from lab.kubeapi.access import Access, Identity, allowed
 from lab.kubeapi.admission import SERVICE_NETWORK, fill_defaults, random_address
+from lab.kubeapi.cluster import Cluster
 from lab.kubeapi.objects import fields_match, labels_match, selector_matches, tolerates
 from lab.kubeapi.patches import json_patch, merge, strategic
-from lab.kubeapi.resources import RESOURCES, ROLE_BINDINGS, ROLES, ApiError
+from lab.kubeapi.resources import (
+    CLUSTER_ROLES,
+    RESOURCES,
+    ROLE_BINDINGS,
+    ROLES,
+    ApiError,
+)
+from lab.kubeapi.settings import Settings
 from lab.kubeapi.store import Store
 
 LABELS = {"app": "web", "tier": "front"}
@@ -211,6 +219,46 @@ KUBELET = Identity("system:node:w1", frozenset({"system:nodes"}))
 )
 def test_access(identity, access, expected):
     assert allowed(_role_store(), identity, access) is expected
+
+
+SNAPSHOTS = "snapshot.storage.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("role", "verb", "group", "plural", "expected"),
+    [
+        ("view", "list", "", "pods", True),
+        ("view", "get", "", "secrets", False),
+        ("view", "delete", "", "pods", False),
+        ("edit", "list", "", "pods", True),
+        ("edit", "get", "", "secrets", True),
+        ("edit", "create", "rbac.authorization.k8s.io", "roles", False),
+        ("admin", "create", "rbac.authorization.k8s.io", "roles", True),
+        ("admin", "delete", "batch", "jobs", True),
+        ("admin", "list", "", "nodes", False),
+        ("view", "list", SNAPSHOTS, "volumesnapshots", True),
+    ],
+)
+def test_default_roles_and_what_is_added_to_them(role, verb, group, plural, expected):
+    """Kubernetes' documentation, "Using RBAC Authorization", "User-facing roles"."""
+    cluster = Cluster(Settings())
+    rule = {"apiGroups": [SNAPSHOTS], "verbs": ["list"]}
+    label = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+    added = {
+        "metadata": {"name": "snapshots", "labels": label},
+        "rules": [{**rule, "resources": ["volumesnapshots"]}],
+    }
+    binding = {
+        "metadata": {"name": "ann"},
+        "roleRef": {"kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "User", "name": "ann"}],
+    }
+    cluster.store.create(CLUSTER_ROLES, None, added)
+    cluster.store.create(ROLE_BINDINGS, "default", binding)
+    for _ in range(3):
+        cluster.step()
+    asked = Access(verb, group, plural, "default")
+    assert allowed(cluster.store, ANN, asked) is expected
 
 
 def test_openapi_types_are_objects_for_kubectl_1_20():

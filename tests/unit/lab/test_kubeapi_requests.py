@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from lab.kubeapi.server import start, stop
-from lab.kubeapi.settings import Listener
 from tests.helpers import kubeapi as bed
 
 POD = "/api/v1/namespaces/default/pods"
@@ -18,18 +17,10 @@ def certificate(tmp_path_factory):
     return bed.make_certificate(tmp_path_factory.mktemp("certificate"))
 
 
-@pytest.fixture(scope="module")
-def listener(certificate):
-    path, key = map(str, certificate)
-    tokens = frozenset({bed.ADMIN_TOKEN})
-    return Listener(port=0, certificate=path, key=key, ca=path, admin_tokens=tokens)
-
-
 @pytest.fixture
-def kube(listener, certificate):
-    server = start(listener, bed.QUICK, hollow_nodes=["m1", "w1", "w2"])
-    yield bed.Kube(server, certificate[0])
-    stop(server)
+def kube(certificate):
+    with bed.serving(certificate, "m1", "w1", "w2") as served:
+        yield served
 
 
 def _service_account_token(kube) -> str:
@@ -67,16 +58,10 @@ def test_health_is_open_and_the_rest_is_not(kube):
     assert kube.request("GET", "/api/", token="wrong")[0] == 401
 
 
-def test_tokens_of_another_cluster_are_refused(kube, listener, certificate):
+def test_tokens_of_another_cluster_are_refused(kube, certificate):
     token = _service_account_token(kube)
-    other = start(listener, bed.QUICK)
-    try:
-        assert (
-            bed.Kube(other, certificate[0]).request("GET", "/api/", token=token)[0]
-            == 401
-        )
-    finally:
-        stop(other)
+    with bed.serving(certificate) as other:
+        assert other.request("GET", "/api/", token=token)[0] == 401
 
 
 def test_update_of_an_older_version_is_a_conflict(kube):
@@ -93,10 +78,11 @@ def test_update_of_an_older_version_is_a_conflict(kube):
     [(429, 200, "Too many requests"), (500, 500, "etcdserver: request timed out")],
 )
 def test_refusal_lasts_while_its_file_is_there(
-    listener, certificate, tmp_path, status, health, text
+    certificate, tmp_path, status, health, text
 ):
     refusal = tmp_path / "refusal"
-    server = start(replace(listener, refusal=str(refusal)), bed.QUICK)
+    listener = replace(bed.listener(*certificate), refusal=str(refusal))
+    server = start(listener, bed.QUICK)
     kube = bed.Kube(server, certificate[0])
     try:
         refusal.write_text(str(status))
@@ -143,8 +129,9 @@ def test_watch_shows_changes_and_says_when_it_is_too_old(kube):
     assert (old["type"], old["object"]["code"]) == ("ERROR", 410)
 
 
-def test_a_restarted_server_still_has_its_cluster(listener, certificate, tmp_path):
+def test_a_restarted_server_still_has_its_cluster(certificate, tmp_path):
     state = tmp_path / "not yet there" / "state.json"
+    listener = bed.listener(*certificate)
     server = start(listener, bed.QUICK, state)
     kube = bed.Kube(server, certificate[0])
     token = _service_account_token(kube)
@@ -152,7 +139,7 @@ def test_a_restarted_server_still_has_its_cluster(listener, certificate, tmp_pat
     assert state.stat().st_mode & 0o777 == 0o600
     kept = json.loads(state.read_text())["version"]
 
-    server = start(replace(listener), bed.QUICK, state)
+    server = start(listener, bed.QUICK, state)
     try:
         again = bed.Kube(server, certificate[0])
         found = again.get("/api/v1/namespaces", token)

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from lab.kubeapi.server import start, stop
-from lab.kubeapi.settings import Listener
 from tests.helpers import kubeapi as bed
 
 LAB = Path(__file__).parents[3] / "lab"
@@ -41,17 +39,9 @@ def _client_certificate(directory: Path, ca: Path, ca_key: Path, node: str) -> P
 
 @pytest.fixture
 def kube(tmp_path):
-    certificate, key = bed.make_certificate(tmp_path)
-    listener = Listener(
-        port=0,
-        certificate=str(certificate),
-        key=str(key),
-        ca=str(certificate),
-        admin_tokens=frozenset({bed.ADMIN_TOKEN}),
-    )
-    server = start(listener, replace(bed.QUICK, node_grace=GRACE))
-    yield bed.Kube(server, certificate)
-    stop(server)
+    settings = replace(bed.QUICK, node_grace=GRACE)
+    with bed.serving(bed.make_certificate(tmp_path), settings=settings) as served:
+        yield served
 
 
 @pytest.fixture

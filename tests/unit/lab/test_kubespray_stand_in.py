@@ -4,7 +4,6 @@
 import base64
 import importlib.util
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from lab import releases
 from lab.cloud import ansible_server
 from tacker_k8s_mgmt.kubespray import variables
 from tacker_k8s_mgmt.model import network_plugins
-from tests.helpers.tool_warnings import warnings_in
+from tests.helpers.playbooks import run
 
 ROOT = Path(__file__).parents[3] / "lab/kubespray"
 API_SERVER = ROOT.parent / "kubeapi"
@@ -148,24 +147,8 @@ class Ansible:
 
     def run(self, program: str, *arguments: str) -> tuple[int, str]:
         """Exit code and output, which has no other warnings."""
-        environment = {
-            **os.environ,
-            "HOME": str(self.directory),
-            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(self.directory / "facts"),
-            "ANSIBLE_NOCOLOR": "1",
-        }
-        done = subprocess.run(
-            [program, *arguments],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        output = done.stdout + done.stderr
-        assert warnings_in(output, *self.expected_warnings) == []
-        return done.returncode, output
+        expected = self.expected_warnings
+        return run(ROOT, self.directory, program, *arguments, expected=expected)
 
     def play(self, *arguments: str, **variables) -> tuple[int, str]:
         """``ansible-playbook`` with options and playbooks, and extra variables."""

@@ -1,15 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a lab with a mirror serves, and where."""
 
-import pytest
-
 from lab.services import config, control, mirror
-from lab.settings import Settings
-
-
-@pytest.fixture
-def lab(tmp_path):
-    return Settings(tmp_path / "state", tmp_path / "cache")
 
 
 def a_mirror(directory, name, content):
@@ -68,7 +60,3 @@ def test_the_registry_serves_the_images_and_takes_none(lab):
     assert f"rootdirectory: {mirror.root(lab)}/images" in lines
     assert "addr: 10.99.0.1:5001" in lines
     assert lines[lines.index("readonly:") + 1] == "enabled: true"
-
-
-def test_the_services_follow_the_network_that_has_their_address():
-    assert {needs for _, needs in control.MIRROR.values()} == {(control.CLOUD,)}

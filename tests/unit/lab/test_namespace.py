@@ -2,7 +2,6 @@
 """The lab's namespaces, seen from the machine."""
 
 import os
-import subprocess
 
 import pytest
 
@@ -58,24 +57,6 @@ def test_a_stopped_lab_is_not_entered_and_kills_no_process(lab, monkeypatch, rec
     assert caught.value.code == 3
     Namespace(lab).end()
     assert killed == []
-
-
-def test_a_command_enters_all_namespaces_of_init(lab, tmp_path):
-    lab.init.write_text(own_record())
-    argv = Namespace(lab).argv(["ls", "a b"], tmp_path)
-    enter, command = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
-    assert enter[1:3] == ["--target", str(os.getpid())]
-    assert {"--net", "--mount", "--pid", "--ipc", "--uts", "--root"} <= set(enter)
-    assert command == ["env", "-C", str(tmp_path), "ls", "a b"]
-
-
-def test_a_running_lab_is_not_started_again(lab, monkeypatch):
-    lab.init.write_text(own_record())
-    started = []
-    monkeypatch.setattr(subprocess, "Popen", lambda *args, **_: started.append(args))
-    Namespace(lab).start()
-    assert started == []
-    assert Namespace(lab).pid() == os.getpid()
 
 
 def test_a_lab_whose_namespaces_the_kernel_refuses_says_why(lab, monkeypatch, tmp_path):

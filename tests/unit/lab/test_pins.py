@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from lab import LabError, command, environments, pins
 from lab.report import Report
-from lab.settings import ROOT, Settings
+from lab.settings import ROOT
 
 #: OpenStack has no versions of these in its list.
 FREE = {
@@ -91,11 +91,6 @@ class TestThePins:
     def test_both_have_the_same_tacker(self):
         first, second = (pinned(name)["tacker"] for name in environments.TESTED)
         assert first == second
-
-
-@pytest.fixture
-def lab(tmp_path):
-    return Settings(tmp_path / "state", tmp_path / "cache")
 
 
 @pytest.fixture

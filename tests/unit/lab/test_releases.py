@@ -2,7 +2,6 @@
 """The stand-in for kubespray as each release, with the product's table and Ansible."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -17,8 +16,8 @@ from tacker_k8s_mgmt.kubespray.releases import RELEASES
 from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.network_plugins import minor, numbers
 from tests.helpers.full_request import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
+from tests.helpers.playbooks import run
 from tests.helpers.samples import parsed
-from tests.helpers.tool_warnings import warnings_in
 
 SOURCE = Path(__file__).parents[3] / "lab/kubespray"
 SKIPPED = shutil.ignore_patterns("__pycache__")
@@ -72,25 +71,9 @@ class Acting:
         extra.write_text(json.dumps({**values, **changes}))
         hosts = self.directory / inventory.FILE_NAME
         hosts.write_text(self.hosts)
-        done = subprocess.run(
-            ["ansible-playbook", "-i", hosts, "-e", f"@{extra}", *playbooks],
-            cwd=self.root,
-            env={
-                **os.environ,
-                "HOME": str(self.directory),
-                "ANSIBLE_CONFIG": str(self.root / "ansible.cfg"),
-                "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(self.directory / "facts"),
-                "ANSIBLE_NOCOLOR": "1",
-            },
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        output = done.stdout + done.stderr
-        assert warnings_in(output, *self.expected_warnings) == []
-        return done.returncode, output
+        words = ("ansible-playbook", "-i", hosts, "-e", f"@{extra}", *playbooks)
+        expected = self.expected_warnings
+        return run(self.root, self.directory, *words, expected=expected)
 
 
 @pytest.fixture(params=releases.RELEASES)

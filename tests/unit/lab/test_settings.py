@@ -50,16 +50,6 @@ def test_relative_directories_become_absolute(tmp_path, monkeypatch):
     assert (found.state, found.cache) == (tmp_path / "a", tmp_path / "b")
 
 
-def test_ports_are_different():
-    assert len(set(settings.PORTS.values())) == len(settings.PORTS)
-
-
-def test_sockets_do_not_depend_on_the_state_directory():
-    longest = settings.SOCKETS / "mariadb.sock"
-    assert len(str(longest)) < 107
-    assert not str(settings.SOCKETS).startswith(settings.STATE)
-
-
 def test_a_users_command_gets_credentials_places_and_programs_but_no_proxy(tmp_path):
     lab = settings.Settings(tmp_path / "state", tmp_path / "cache")
     own = {"PATH": "/mine", "http_proxy": "x", "HTTPS_PROXY": "x", "EDITOR": "vi"}

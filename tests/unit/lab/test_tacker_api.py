@@ -6,29 +6,17 @@ import itertools
 import pytest
 
 from lab import client
-from lab.client import Tacker
+from lab.client import Patience, Tacker
+from tests.helpers.fakes.clock import StillTime
 
 AUTH = {"auth_url": "http://127.0.0.1:1", "username": "u", "password": "p"}
 
 
-class Clock:
-    """A clock that only sleeping moves."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def monotonic(self):
-        return self.now
-
-    def sleep(self, seconds):
-        self.now += seconds
-
-
 @pytest.fixture
 def clock(monkeypatch):
-    made = Clock()
-    for module in (client, client):
-        monkeypatch.setattr(module, "time", made)
+    made = StillTime()
+    made.now = 0.0
+    monkeypatch.setattr(client, "time", made)
     return made
 
 
@@ -49,6 +37,19 @@ class Slow(Tacker):
         done = self._clock.now >= self._done_at
         state = "COMPLETED" if done else "FAILED_TEMP"
         return {"operationState": state, "stateEnteredTime": state}
+
+
+def test_what_moves_for_ever_is_not_awaited_for_ever(clock):
+    patience = Patience(itertools.count().__next__, 10, longest=100)
+    while not patience.is_over():
+        clock.sleep(5)
+    assert clock.now == 105
+
+
+def test_a_silence_longer_than_the_longest_wait_is_granted(clock):
+    patience = Patience(lambda: 0, 300, longest=100)
+    clock.sleep(299)
+    assert not patience.is_over()
 
 
 def test_an_operation_may_take_as_long_as_something_moves(clock):
