@@ -13,7 +13,6 @@ from typing import Any
 from tacker_k8s_mgmt.kubespray import releases
 from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.network_plugins import Minor, minor, numbers, tag
-from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 _ARCHITECTURE = "amd64"
@@ -259,10 +258,9 @@ def missing_from(text: str) -> frozenset[str]:
 
 def needs_sshpass(params: ClusterRequest) -> bool:
     """Whether Ansible logs in to a node or the bastion with a password."""
-    roles = (Role.CONTROL_PLANE, Role.WORKER)
     bastion, account = params.bastion, params.bastion_account
     has_password = account is not None and account.password is not None
-    return any(params.account(role).private_key is None for role in roles) or (
+    return any(one.private_key is None for one in params.node_accounts()) or (
         bastion is not None and bastion.carries_playbooks and has_password
     )
 

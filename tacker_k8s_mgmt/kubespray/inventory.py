@@ -15,9 +15,10 @@ import yaml
 
 from tacker_k8s_mgmt.errors import ClusterError
 from tacker_k8s_mgmt.model import untrusted
-from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
+from tacker_k8s_mgmt.model.nodes import ROLES, Node, Role, of_role
 from tacker_k8s_mgmt.model.yaml_text import SafeLoader, parse_yaml
 from tacker_k8s_mgmt.request.accounts import ssh_common_args
+from tacker_k8s_mgmt.request.installation import WorkerGroup
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 FILE_NAME = "hosts.yaml"
@@ -73,12 +74,18 @@ def render(
     kept = worker_logins(previous) if previous else {}
 
     def login(node: Node) -> Mapping[str, str]:
-        if node.role is Role.WORKER and node.name not in renewed:
+        if not node.is_control_plane and node.name not in renewed:
             return kept.get(node.server_id) or _login(node, params)
         return _login(node, params)
 
-    control_planes = [node.name for node in of_role(nodes, Role.CONTROL_PLANE)]
-    groups = ("kube_control_plane", "kube_node", "calico_rr")
+    groups = {
+        group: [node.name for node in of_role(nodes, role)]
+        for role, spec in ROLES.items()
+        for group in spec.groups
+    }
+    groups["etcd"] = [name for name in groups["etcd"] if name not in without_etcd]
+    # kubespray's playbooks name it, whether a role has it or not.
+    groups.setdefault("calico_rr", [])
     document = {
         "all": {
             "hosts": {
@@ -86,14 +93,9 @@ def render(
             },
             **_group_vars(params),
             "children": {
-                "kube_control_plane": _group(control_planes),
-                "etcd": _group(
-                    name for name in control_planes if name not in without_etcd
-                ),
-                "kube_node": _group(node.name for node in of_role(nodes, Role.WORKER)),
-                "calico_rr": _group(()),
+                **{group: _group(names) for group, names in groups.items()},
                 "k8s_cluster": {
-                    "children": {name: {} for name in groups},
+                    "children": {group: {} for group in groups if group != "etcd"},
                     # Not in `all`: localhost would inherit it, and kubespray's local
                     # tasks need no root.
                     "vars": {"ansible_become": True},
@@ -107,11 +109,12 @@ def render(
 
 
 def _refuse_unknown_hosts(nodes: Sequence[Node], params: ClusterRequest) -> None:
-    labels = {
-        Role.CONTROL_PLANE: params.control_plane.compute_host_label,
-        Role.WORKER: params.workers.compute_host_label,
-    }
-    unknown = [n for n in nodes if labels[n.role] and not n.compute_host]
+    groups = params.node_groups
+    unknown = [
+        node
+        for node in nodes
+        if groups[node.role].compute_host_label and not node.compute_host
+    ]
     if unknown:
         vms = ", ".join(f"{node.server_id} ({node.name})" for node in unknown)
         raise ClusterError(
@@ -140,7 +143,7 @@ def worker_logins(text: str) -> dict[str, Mapping[str, str]]:
     return {
         node.server_id: {name: str(host[name]) for name in _LOGIN if name in host}
         for node, host in _nodes_in(text) or ()
-        if node.role is Role.WORKER
+        if not node.is_control_plane
     }
 
 
@@ -149,19 +152,24 @@ def _nodes_in(text: str) -> tuple[tuple[Node, Mapping[str, Any]], ...] | None:
     # No error is chained from here: the parser's errors quote the text with passwords.
     try:
         group = parse_yaml(text, _Loader)["all"]
-        workers = group["children"]["kube_node"]["hosts"]
+        roles = {
+            name: role
+            for role, spec in ROLES.items()
+            if spec.groups and role is not Role.CONTROL_PLANE
+            for name in group["children"][spec.groups[0]]["hosts"]
+        }
         return tuple(
-            (_node(name, host, name in workers), host)
+            (_node(name, host, roles.get(name, Role.CONTROL_PLANE)), host)
             for name, host in group["hosts"].items()
         )
     except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError):
         return None
 
 
-def _node(name: str, host: Mapping[str, Any], is_worker: bool) -> Node:
+def _node(name: str, host: Mapping[str, Any], role: Role) -> Node:
     node = Node(
         name=name,
-        role=Role.WORKER if is_worker else Role.CONTROL_PLANE,
+        role=role,
         server_id=host["tacker_server_id"],
         ssh_address=host["ansible_host"],
         address=host["ip6"] if "ip6" in host else host["ip"],
@@ -193,9 +201,8 @@ def _host_vars(
 
 def kubelet_vars(node: Node, params: ClusterRequest) -> dict[str, Any]:
     """The kubelet's registration: labels, taints and provider id."""
-    is_worker = node.role is Role.WORKER
-    group = params.workers if is_worker else params.control_plane
-    own = params.workers.aspect(node.aspect_id) if is_worker else None
+    group = params.node_groups[node.role]
+    own = group.aspect(node.aspect_id) if isinstance(group, WorkerGroup) else None
     texts = (*group.node_labels, *(own.node_labels if own else ()))
     labels = {key: value for key, _, value in (text.partition("=") for text in texts)}
     if group.compute_host_label and node.compute_host:

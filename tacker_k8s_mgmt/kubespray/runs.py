@@ -8,7 +8,7 @@ variables that it depends on (:class:`.PlaybookRequest`).
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from tacker_k8s_mgmt.model.nodes import Node, Role, api_url, member_number
+from tacker_k8s_mgmt.model.nodes import Node, api_url, member_number
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 
@@ -141,7 +141,7 @@ def configured(request: PlaybookRequest, nodes: Iterable[Node]) -> tuple[Node, .
     names = request.limit.split(",") if request.limit else ["k8s_cluster"]
 
     def is_meant(node: Node) -> bool:
-        is_plane = node.role is Role.CONTROL_PLANE
+        is_plane = node.is_control_plane
         groups = {"k8s_cluster", *(["kube_control_plane"] if is_plane else [])}
         return f"!{node.name}" not in names and not {node.name, *groups}.isdisjoint(
             names

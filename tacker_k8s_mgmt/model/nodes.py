@@ -32,6 +32,43 @@ class Role(enum.Enum):
 
 
 @dataclass(frozen=True)
+class RoleSpec:
+    """What sets the VMs of a role apart.
+
+    :param parameter: the structure of the request that selects them.
+    :param groups: of kubespray's inventory; none where they are no nodes.
+    :param login: begins the names of the structure's attributes for the login.
+    :param route: the option with which the load balancer's script gets them.
+    :param scales: whether there may be none of them, and incomplete ones among them.
+    """
+
+    parameter: str
+    groups: tuple[str, ...] = ()
+    login: str = ""
+    route: str = ""
+    scales: bool = False
+
+    @property
+    def has_etcd(self) -> bool:
+        """Whether its nodes are members of etcd."""
+        return "etcd" in self.groups
+
+
+#: The roles in the order of their VMs.
+ROLES: Mapping[Role, RoleSpec] = MappingProxyType(
+    {
+        Role.CONTROL_PLANE: RoleSpec(
+            "master_node", ("kube_control_plane", "etcd"), route="--control-plane"
+        ),
+        Role.WORKER: RoleSpec(
+            "worker_node", ("kube_node",), route="--worker", scales=True
+        ),
+        Role.LOAD_BALANCER: RoleSpec("external_lb_param", login="ssh_"),
+    }
+)
+
+
+@dataclass(frozen=True)
 class Machine:
     """A VM as Heat describes it.
 
@@ -54,6 +91,11 @@ class Machine:
     ssh_addresses: tuple[str, ...] = field(default=(), compare=False, repr=False)
     addresses: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
+    @property
+    def is_control_plane(self) -> bool:
+        """Whether it is one of the control plane."""
+        return self.role is Role.CONTROL_PLANE
+
 
 @dataclass(frozen=True)
 class Node(Machine):
@@ -73,6 +115,11 @@ _M = TypeVar("_M", bound=Machine)
 def of_role(machines: Sequence[_M], role: Role) -> tuple[_M, ...]:
     """The machines or nodes of a role, in their order."""
     return tuple(machine for machine in machines if machine.role is role)
+
+
+def without_planes(machines: Sequence[_M]) -> tuple[_M, ...]:
+    """The machines or nodes that are no control planes, in their order."""
+    return tuple(machine for machine in machines if not machine.is_control_plane)
 
 
 def names_of(nodes: Sequence[Node]) -> str:
@@ -118,7 +165,7 @@ def name_nodes(
     Names are made of role and cluster address, so that a VM that Heat rebuilds on the
     same port gets the same name. Nodes of the previous inventory keep names and
     positions: kubespray takes the first control plane for the leading one and by
-    default numbers etcd members by position. New nodes follow, control planes first, by
+    default numbers etcd members by position. New nodes follow, role by role, by
     address.
 
     :param previous: the nodes of the present inventory.
@@ -128,13 +175,13 @@ def name_nodes(
     _refuse_shared_addresses(machines)
     former = _former_nodes(machines, previous)
     positions = {node.name: position for position, node in enumerate(previous)}
+    roles = list(ROLES)
 
-    def place(machine: Machine) -> tuple[bool, int, int, int]:
+    def place(machine: Machine) -> tuple[int, int, int, int]:
         node = former.get(machine)
         position = positions[node.name] if node else len(positions)
         address = network_plugins.address(machine.address)
-        leading = machine.role is Role.CONTROL_PLANE
-        return not leading, position, address.version, int(address)
+        return roles.index(machine.role), position, address.version, int(address)
 
     return tuple(_named(sorted(machines, key=place), former, previous))
 
@@ -151,7 +198,7 @@ def _named(
         name = node.name if node else _free_name(machine, taken)
         taken.add(name)
         member = node.etcd_member_name if node else ""
-        if machine.role is Role.CONTROL_PLANE and not member:
+        if ROLES[machine.role].has_etcd and not member:
             member = f"etcd{next(members)}"
         yield Node(
             name=name,

@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.model.load_balancer import (
     ScriptCall,
     expose,
 )
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, of_role
+from tacker_k8s_mgmt.model.nodes import ROLES, Machine, Node, Role, of_role
 from tacker_k8s_mgmt.operations.records import SERVICES_FILE
 from tacker_k8s_mgmt.operations.state import ClusterState
 from tacker_k8s_mgmt.remote.balancer_vm import Balancer
@@ -63,10 +63,11 @@ def install(state: ClusterState, nodes: Sequence[Node]) -> None:
     options = [
         ("--api-port", str(_target(state)[1].api_port)),
         *(
-            ("--control-plane", plane)
-            for plane in _servers(state, nodes, Role.CONTROL_PLANE)
+            (spec.route, server)
+            for role, spec in ROLES.items()
+            if spec.route
+            for server in _servers(state, nodes, role)
         ),
-        *(("--worker", worker) for worker in _servers(state, nodes, Role.WORKER)),
     ]
     arguments = (*chain.from_iterable(options), *proxies)
     _remote(state).call(ScriptCall("install", arguments, lines, limit=None))
@@ -96,7 +97,7 @@ def set_control_planes(state: ClusterState, nodes: Sequence[Node]) -> None:
     """
     if exists(state):
         routed = {server.name for server in status(state).workers}
-        wanted = [n for n in nodes if n.role is Role.CONTROL_PLANE or n.name in routed]
+        wanted = [n for n in nodes if n.is_control_plane or n.name in routed]
         install(state, wanted)
 
 

@@ -13,7 +13,7 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
-from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
+from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role, without_planes
 from tacker_k8s_mgmt.operations import balancing, upgrade_plan
 from tacker_k8s_mgmt.operations import records as heal_record
 from tacker_k8s_mgmt.operations.records import (
@@ -225,13 +225,12 @@ def refuse_rebuilt(
     others = [
         node
         for node in staying
-        if node.server_id in rebuilt
-        and (node.role is Role.CONTROL_PLANE or node.name in seen)
+        if node.server_id in rebuilt and (node.is_control_plane or node.name in seen)
     ]
     silent = [
         node
         for node in others
-        if node.role is Role.WORKER and not seen[node.name].ready
+        if not node.is_control_plane and not seen[node.name].ready
     ]
     if silent:
         dead = state.site.unusable(silent)
@@ -300,7 +299,7 @@ def _refuse_moved(
     Names, certificates, etcd members and every kubelet's connection depend on them. A
     worker that leaves may have lost its address.
     """
-    workers = {vm.server_id for vm in state.machines.workers}
+    workers = {vm.server_id for vm in without_planes(state.machines.nodes)}
     moved = membership.moved(state.machines, previous, state.balancer)
     stay = [
         text

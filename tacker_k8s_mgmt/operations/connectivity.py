@@ -21,6 +21,7 @@ from tacker_k8s_mgmt.model.nodes import (
     names_of,
     of_role,
     same_server,
+    without_planes,
 )
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.operations import (
@@ -149,7 +150,7 @@ class ConnectivityEnd:
         settle(state, previous)
         balancing.require(state)
         self._refuse_inner(previous)
-        vms = {vm.server_id: vm for vm in state.vms()}
+        vms = {vm.server_id: vm for vm in state.machines.vms}
         gone = [n for n in previous if n.server_id not in state.machines.places]
         if planes := of_role(gone, Role.CONTROL_PLANE):
             raise errors.UnsupportedOperation(
@@ -202,7 +203,7 @@ class ConnectivityEnd:
             n for n in self._moved if not readiness.readiness_problem(seen.get(n.name))
         ]
         # The control planes were reached just now.
-        workers = of_role(state.nodes, Role.WORKER)
+        workers = without_planes(state.nodes)
         doubtful = [node for node in workers if node not in expected]
         down = state.site.unusable(doubtful)
         self._out = frozenset((*down, *(node.name for node in self._gone)))
@@ -212,7 +213,7 @@ class ConnectivityEnd:
                 "These nodes cannot be used over SSH and are left as they are: %s",
                 " ".join(reasons),
             )
-        moved = of_role(self._moved, Role.WORKER)
+        moved = without_planes(self._moved)
         machines = [node for node in moved if node.name not in down]
         if machines:
             playbook_inputs.wait_reachable(state, machines)
@@ -238,9 +239,7 @@ class ConnectivityEnd:
         return [
             node
             for node in state.nodes
-            if node.role is Role.CONTROL_PLANE
-            or joined is None
-            or node.server_id in joined
+            if node.is_control_plane or joined is None or node.server_id in joined
         ]
 
     def _uncertified(self) -> Mapping[str, Sequence[str]]:

@@ -19,7 +19,14 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.model.load_balancer import Server
-from tacker_k8s_mgmt.model.nodes import Node, Role, api_url, names_of, of_role
+from tacker_k8s_mgmt.model.nodes import (
+    Node,
+    Role,
+    api_url,
+    names_of,
+    of_role,
+    without_planes,
+)
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tacker_k8s_mgmt.operations import balancing, playbook_inputs, readiness
@@ -103,7 +110,7 @@ class ControlPlaneLeave:
         """The inventory's nodes, with this control plane after the others."""
         listed = [node for node in self._state.previous() if node.name != plane.name]
         planes = of_role(listed, Role.CONTROL_PLANE)
-        return (*planes, plane, *of_role(listed, Role.WORKER))
+        return (*planes, plane, *without_planes(listed))
 
     def run_remove(self) -> None:
         """Run kubespray's ``remove-node.yml`` for it, after what the run needs."""
@@ -218,8 +225,8 @@ class ControlPlaneJoin:
         ]
         if coming:
             plane = self._join.plane = coming[0]
-            others = [node for node in state.nodes if node.role is not Role.WORKER]
-            state.nodes = (*others, plane, *of_role(state.nodes, Role.WORKER))
+            others = of_role(state.nodes, Role.CONTROL_PLANE)
+            state.nodes = (*others, plane, *without_planes(state.nodes))
             members = {member.address for member in self._members()}
             voters = (node for node in others if node.address in members)
             self._voters = (*voters, plane)

@@ -96,7 +96,7 @@ class Instantiate:
         """What stays behind when a step fails."""
         machines, ansible = self._state.machines, self._state.params.ansible
         parts = []
-        if count := len(machines.control_planes) + len(machines.workers):
+        if count := len(machines.nodes):
             parts.append(f"{count} node VM(s)")
         if self._claimed:
             # Not from the server, which may be what has failed.
@@ -120,8 +120,7 @@ class Instantiate:
             )
         previous = state.previous()
         settle(state, previous)
-        members = (*state.machines.control_planes, *state.machines.workers)
-        state.nodes = name_nodes(members, previous=previous)
+        state.nodes = name_nodes(state.machines.nodes, previous=previous)
 
     def _claim(self) -> None:
         state = self._state
@@ -137,7 +136,7 @@ class Instantiate:
             compare.machines(state, previous)
         compare.clear_previous_cluster(state)
         # A rebuilt VM has another host key and other facts.
-        playbook_inputs.forget_new(state, state.vms(), state.nodes)
+        playbook_inputs.forget_new(state, state.machines.vms, state.nodes)
 
     def _install_balancer(self) -> None:
         """Install it; a whole heal has kept the record of the exposed CNFs."""
@@ -146,7 +145,7 @@ class Instantiate:
 
     def _reach_all(self) -> None:
         state = self._state
-        playbook_inputs.wait_reachable(state, state.vms())
+        playbook_inputs.wait_reachable(state, state.machines.vms)
         preconditions.see(state, state.nodes)
         if state.params.cluster.network.mtu == fields.NODES:
             compare.write_nic_mtu(state, state.nodes)

@@ -12,7 +12,7 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
-from tacker_k8s_mgmt.model.nodes import Node, Role, names_of
+from tacker_k8s_mgmt.model.nodes import Node, names_of, without_planes
 from tacker_k8s_mgmt.operations import balancing, playbook_inputs, preconditions
 from tacker_k8s_mgmt.operations.control_plane_guard import LeavingPlane
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
@@ -199,7 +199,7 @@ class Leave:
         leaving = [
             node.name
             for node in (*self.alive, *self.dead)
-            if node.role is Role.WORKER and node.name in self.listed
+            if not node.is_control_plane and node.name in self.listed
         ]
         if leaving:
             playbook_inputs.put_leader_first(state)
@@ -233,7 +233,7 @@ class Leave:
         # Without Node objects, they are what an earlier try has not finished.
         nodes = (*self.alive, *self.dead) or self.nodes
         self._left = f"Left as they are: {names_of(nodes)}, {how}."
-        if any(node.role is Role.WORKER for node in self.alive):
+        if without_planes(self.alive):
             self._left += (
                 " If this operation is given up, `tacker-k8s-mgmt cluster check "
                 f"{self._state.deps.vnf_id}` prints the commands that give workers "

@@ -51,7 +51,7 @@ def move_host_keys(state: ClusterState) -> None:
     addresses, and an operation may be interrupted at any point.
     """
     known = state.records.addresses()
-    addresses = {vm.server_id: vm.ssh_address for vm in state.vms()}
+    addresses = {vm.server_id: vm.ssh_address for vm in state.machines.vms}
     moved = {
         server: address
         for server, address in addresses.items()

@@ -226,7 +226,7 @@ class ScaleOutRollback:
         self._leaving = tuple(
             node
             for node in members.nodes
-            if node.role is Role.WORKER and node.server_id not in self._known
+            if not node.is_control_plane and node.server_id not in self._known
         )
         listed = {node.name for node in self._state.previous()}
         staying = (n for n in members.without(self._leaving) if n.name in listed)

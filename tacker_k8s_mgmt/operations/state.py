@@ -83,7 +83,7 @@ class ClusterState:
     """
 
     deps: OperationContext
-    machines: Machines = field(default_factory=lambda: Machines((), (), None))
+    machines: Machines = field(default_factory=Machines)
     nodes: tuple[Node, ...] = ()
     returning: tuple[Node, ...] = ()
     lost: frozenset[str] = frozenset()
@@ -159,12 +159,6 @@ class ClusterState:
             hint=f"{operators}Restore {inventory.FILE_NAME} there, or heal the whole "
             "VNF, which builds the cluster anew.",
         )
-
-    def vms(self) -> tuple[Machine, ...]:
-        """All VMs of the cluster, the load balancer's last."""
-        vms = self.machines
-        balancer = (vms.load_balancer,) if vms.load_balancer else ()
-        return (*vms.control_planes, *vms.workers, *balancer)
 
     def nic_mtus(self) -> Sequence[int]:
         """The recorded MTU of the interfaces, where the MTU of the pods follows it."""

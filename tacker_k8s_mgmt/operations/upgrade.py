@@ -27,6 +27,7 @@ from tacker_k8s_mgmt.model.nodes import (
     names_of,
     of_role,
     unfinished,
+    without_planes,
 )
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.pods import Placement
@@ -168,7 +169,7 @@ class UpgradeCheck:
         """How to mend the membership of a node."""
         if not self.record.is_among_planes:
             return "heal or scale first, which mends that"
-        if node.role is Role.WORKER:
+        if not node.is_control_plane:
             return "scale in first, which takes it out"
         # Neither its heal nor the upgrade can go on without the other.
         return (
@@ -420,7 +421,7 @@ class Upgrade:
         return " ".join(filter(None, texts))
 
     def _batches(self, begun: bool) -> Sequence[tuple[str, ...]]:
-        names = [node.name for node in of_role(self._state.nodes, Role.WORKER)]
+        names = [node.name for node in without_planes(self._state.nodes)]
         # As recorded, so that its run is recognized if it is still under way.
         former = (
             tuple(n for n in self._check.record.batch if n in names) if begun else ()
@@ -511,7 +512,7 @@ class Upgrade:
             kubelet = seen[node.name].kubelet_version if node.name in seen else "none"
             version = kubelet.removeprefix("v")
             server = servers.get(node.name, "silent").removeprefix("v")
-            if node.role is Role.CONTROL_PLANE and server != version:
+            if node.is_control_plane and server != version:
                 version = f"{version} (API server {server})"
             versions[node.name] = version
         return versions

@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model import load_balancer
-from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node, Role, api_url
+from tacker_k8s_mgmt.model.nodes import ROLES, Machine, MachineIdentity, Node, api_url
 from tacker_k8s_mgmt.model.vim import Vims
 from tacker_k8s_mgmt.remote import node_registries, vms
 from tacker_k8s_mgmt.remote.ansible.cluster_directory import (
@@ -367,7 +367,7 @@ class Site(Vnf):
                 if session is not None:
                     session.close()
                 return f"{name}: {error}"
-            if machine.role is Role.WORKER:
+            if ROLES[machine.role].scales:
                 session.close()
             else:
                 # Few, and used again in this operation.

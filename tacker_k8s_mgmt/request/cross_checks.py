@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from tacker_k8s_mgmt.model import network_plugins, untrusted
+from tacker_k8s_mgmt.model.nodes import ROLES
 from tacker_k8s_mgmt.request import cluster_options, structure
 from tacker_k8s_mgmt.request.cluster_options import (
     CREDENTIAL,
@@ -99,9 +100,7 @@ _INSTALLED = (("ansible", "kubespray_root_path"), ("ansible", "venv_path"))
 #: Structures with a login, and the prefix of its attributes there.
 LOGINS = (
     ("ansible", ""),
-    ("master_node", ""),
-    ("worker_node", ""),
-    ("external_lb_param", "ssh_"),
+    *((spec.parameter, spec.login) for spec in ROLES.values()),
     ("bastion", ""),
 )
 _VARIABLES = "kubespray_vars"
@@ -274,8 +273,10 @@ def _labels(request: ClusterRequest, written: WrittenRequest) -> Iterator[Proble
 
 
 def _role_labels(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
-    for role in ("master_node", "worker_node"):
-        yield from readable(_label_twice(request, written, (role,)))
+    for spec in ROLES.values():
+        if spec.groups:
+            place = (spec.parameter,)
+            yield from readable(_label_twice(request, written, place))
 
 
 def _label_twice(

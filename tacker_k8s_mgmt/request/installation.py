@@ -13,7 +13,7 @@ from pydantic import Field, SecretStr
 
 from tacker_k8s_mgmt import text
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.nodes import ROLES, Role
 from tacker_k8s_mgmt.model.playbooks import Forks
 from tacker_k8s_mgmt.request import accounts as public_keys
 from tacker_k8s_mgmt.request import fields, secrets
@@ -380,8 +380,18 @@ class ClusterRequest(Structure):
     @property
     def wants_compute_hosts(self) -> bool:
         """Whether nodes get a label with their compute host."""
-        groups = (self.control_plane, self.workers)
-        return any(group.compute_host_label for group in groups)
+        return any(group.compute_host_label for group in self.node_groups.values())
+
+    @property
+    def node_groups(self) -> Mapping[Role, NodeGroup]:
+        """The structures with the VMs of nodes."""
+        return {Role.CONTROL_PLANE: self.control_plane, Role.WORKER: self.workers}
+
+    @property
+    def vms(self) -> Mapping[Role, NodeGroup | LoadBalancer]:
+        """The structures with VMs, by role."""
+        vms = {**self.node_groups, Role.LOAD_BALANCER: self.load_balancer}
+        return {role: group for role, group in vms.items() if group}
 
     @property
     def server_account(self) -> Account:
@@ -402,11 +412,15 @@ class ClusterRequest(Structure):
 
         :raises LookupError: the parameters have no load balancer.
         """
-        return self._machine_accounts()[role]
+        return _account(ROLES[role].parameter, self.vms[role])
+
+    def node_accounts(self) -> tuple[Account, ...]:
+        """The logins on the VMs of nodes."""
+        return tuple(self.account(role) for role in self.node_groups)
 
     def accounts(self) -> tuple[Account, ...]:
         """All logins: the Ansible server's, those of the VMs by role, the bastion's."""
-        vms, bastion = self._machine_accounts().values(), self.bastion_account
+        vms, bastion = map(self.account, self.vms), self.bastion_account
         return (self.server_account, *vms, *([bastion] if bastion else []))
 
     def secrets(self) -> tuple[str, ...]:
@@ -438,16 +452,6 @@ class ClusterRequest(Structure):
         openstack = self.cluster.openstack
         names += [openstack.username] if openstack else []
         return (name for name in names if name and text.is_token(name))
-
-    def _machine_accounts(self) -> Mapping[Role, Account]:
-        accounts = {
-            Role.CONTROL_PLANE: _account("master_node", self.control_plane),
-            Role.WORKER: _account("worker_node", self.workers),
-        }
-        if self.load_balancer:
-            balancer = _account("external_lb_param", self.load_balancer)
-            accounts[Role.LOAD_BALANCER] = balancer
-        return accounts
 
 
 def _account(

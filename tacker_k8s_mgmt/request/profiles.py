@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tacker_k8s_mgmt.model.nodes import ROLES
 from tacker_k8s_mgmt.request import fields, profile_document, secrets, structure
 from tacker_k8s_mgmt.request.installation import ClusterRequest
 from tacker_k8s_mgmt.request.profile_document import (
@@ -32,7 +33,8 @@ from tacker_k8s_mgmt.request.structure import (
     WrittenRequest,
 )
 
-_ROLE_KEYS = ("master_node", "worker_node")
+#: The structures with nodes.
+_NODES = tuple(spec.parameter for spec in ROLES.values() if spec.groups)
 
 
 def _taint_key(taint: Any) -> tuple[str, str]:
@@ -48,9 +50,9 @@ def _item_key(name: str) -> Callable[[Any], Any]:
 _KEYS: Mapping[Location, Callable[[Any], Any]] = {
     **{
         (role, "node_labels"): (lambda label: str(label).partition("=")[0])
-        for role in _ROLE_KEYS
+        for role in _NODES
     },
-    **{(role, "node_taints"): _taint_key for role in _ROLE_KEYS},
+    **{(role, "node_taints"): _taint_key for role in _NODES},
     ("cluster", "registries"): _item_key("prefix"),
     ("private_registry_connection_info",): _item_key("server"),
 }
@@ -132,8 +134,8 @@ _BUILT_IN = Path(__file__).parent / "platforms"
 _OF_NODES = ("node_labels", "node_taints", "compute_host_label")
 #: The attributes that a profile may have; of structures None for all of them.
 ATTRIBUTES: Mapping[str, tuple[str, ...] | None] = {
+    **dict.fromkeys(_NODES, _OF_NODES),
     "master_node": (*_OF_NODES, "pod_cidr", "cluster_cidr"),
-    "worker_node": _OF_NODES,
     "proxy": None,
     "address_family": None,
     "cluster": None,
@@ -142,13 +144,9 @@ ATTRIBUTES: Mapping[str, tuple[str, ...] | None] = {
     "kubespray_vars": None,
 }
 _PARTS = ("description", "parameters", "needs")
-_ROLES: Mapping[str, Mapping[str, str]] = {
-    "master_node": {"ssh_cp_name": "a", "username": "a"},
-    "worker_node": {"ssh_cp_name": "a", "username": "a"},
-}
 # The least of a request, to validate a profile by itself.
 _REST: Mapping[str, Any] = {
-    **_ROLES,
+    **{role: {"ssh_cp_name": "a", "username": "a"} for role in _NODES},
     "ansible": {
         "ip_address": "a",
         "username": "a",
@@ -370,9 +368,9 @@ def _mistakes(reading: WrittenRequest) -> Iterator[Problem]:
     """What is wrong with a profile's values by themselves."""
     values = secrets.resolve(ClusterRequest, reading, None).values
     allowed = {name: value for name, value in values.items() if name in ATTRIBUTES}
-    for role, rest in _ROLES.items():
+    for role in _NODES:
         if isinstance(inner := allowed.get(role), Mapping):
-            allowed[role] = {**rest, **inner}
+            allowed[role] = {**_REST[role], **inner}
     _, mistakes = structure.build(ClusterRequest, {**_REST, **allowed})
     # The request may have the rest of a structure.
     others = (mistake for mistake in mistakes if mistake["type"] != "missing")

@@ -11,6 +11,7 @@ from posixpath import basename
 from tacker_k8s_mgmt.model.load_balancer import Server
 from tacker_k8s_mgmt.model.nodes import (
     CORDONED,
+    ROLES,
     Count,
     Node,
     NodeObject,
@@ -97,9 +98,9 @@ class Member:
     others: Sequence[Finding] = ()
 
     @property
-    def is_worker(self) -> bool:
-        """Whether it is a worker."""
-        return self.role is Role.WORKER
+    def is_plane(self) -> bool:
+        """Whether it is a control plane."""
+        return self.role is Role.CONTROL_PLANE
 
     @property
     def place(self) -> Node | None:
@@ -120,12 +121,12 @@ def differs(text: str, what: str, remedy: Remedy) -> Cell:
 
 def heat(member: Member, answers: Answers) -> Cell:
     """Whether there is a VM."""
-    vm, listed, is_worker = member.vm, member.listed, member.is_worker
+    vm, listed, is_plane = member.vm, member.listed, member.is_plane
     if answers.machines is None:
         return UNKNOWN
     if member.lacks:
         text = f"its VM cannot be used: {member.unfinished}"
-        return differs("unusable", text, _HEAL_VNFC if is_worker else _HEAL_VNF)
+        return differs("unusable", text, _HEAL_VNF if is_plane else _HEAL_VNFC)
     if member.unfinished:
         text = f"Heat has not completed its VM: {member.unfinished}"
         failed = Remedy(_FAILED.format(stack=answers.machines.stack_id))
@@ -134,14 +135,14 @@ def heat(member: Member, answers: Answers) -> Cell:
     if vm is None:
         if listed is None:
             return ABSENT
-        remedy = _CLEAR if is_worker else _HEAL_VNF
+        remedy = _HEAL_VNF if is_plane else _CLEAR
         return differs("-", "in the inventory, and its VM is gone", remedy)
     if listed and member.is_rebuilt:
         text = (
             f"a new VM: Heat has the server {vm.server_id}, the inventory "
             f"{listed.server_id}"
         )
-        return differs("new VM", text, _JOIN if is_worker else _HEAL_VNF)
+        return differs("new VM", text, _HEAL_VNF if is_plane else _JOIN)
     return Cell("VM")
 
 
@@ -162,7 +163,7 @@ def inventory(member: Member, answers: Answers) -> Cell:
         return Cell("listed")
     if vm and vm.address != listed.address:
         text = f"at {vm.address} in Heat, at {listed.address} in the inventory"
-        remedy = _HEAL_VNFC if member.is_worker else _HEAL_VNF
+        remedy = _HEAL_VNF if member.is_plane else _HEAL_VNFC
         return differs("other address", text, remedy)
     if vm and vm.ssh_address != listed.ssh_address:
         text = (
@@ -178,7 +179,7 @@ def inventory(member: Member, answers: Answers) -> Cell:
 def _unlisted(member: Member, answers: Answers) -> Cell:
     if not answers.inventory:
         return differs("-", "in no inventory, for there is none", _RESTORE)
-    if not member.is_worker:
+    if member.is_plane:
         text = "a VM of the control plane that is not in the inventory"
         return differs("-", text, _NOT_ADDED)
     if member.seen or answers.nodes is None:
@@ -218,7 +219,7 @@ def cluster(member: Member, answers: Answers) -> Cell:
 
 def _conditions(member: Member, seen: NodeObject) -> Iterator[Finding]:
     if not seen.ready:
-        remedy = _LOST if member.is_worker else _LOOK
+        remedy = _LOOK if member.is_plane else _LOST
         yield Finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
     elif problem := unfinished(seen.taints):
         yield Finding(f"Ready, and takes no pods yet: {problem}", _CONTROLLER)
@@ -270,7 +271,7 @@ def balancer(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
             f"{place.address}"
         )
         return differs("other address", text, _route_to(member, place, wanted))
-    if not member.is_worker and state.startswith(("DOWN", "MAINT")):
+    if member.is_plane and state.startswith(("DOWN", "MAINT")):
         text = f"the load balancer finds its API server {state}"
         remedy = Remedy(
             f"Look whether it answers at https://{place.address}:6443/readyz. If its "
@@ -291,9 +292,10 @@ def _unrouted(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
         answers.nodes is not None and member.seen is None,
     )
     # A node gets its route when it has joined.
-    if place is None or member.joins or any(lacking):
+    is_routed = ROLES[member.role].route
+    if place is None or member.joins or any(lacking) or not is_routed:
         return ABSENT
-    end = "it" if member.is_worker else "its API server"
+    end = "its API server" if member.is_plane else "it"
     text = f"the load balancer has no route to {end}"
     return differs("-", text, _route_to(member, place, wanted))
 
@@ -303,11 +305,11 @@ def _route_to(member: Member, place: Node, wanted: LoadBalancer) -> Remedy:
 
 
 def _reroute(member: Member, wanted: LoadBalancer, verb: str) -> Remedy:
-    if member.is_worker:
-        script = basename(wanted.script_path)
-        return Remedy(f"On the load balancer: `sudo bash {script} {verb}`.")
-    # The routes of the control planes can only be set all at once, by `install`.
-    return _ALL_ROUTES
+    if member.is_plane:
+        # These routes can only be set all at once, by `install`.
+        return _ALL_ROUTES
+    script = basename(wanted.script_path)
+    return Remedy(f"On the load balancer: `sudo bash {script} {verb}`.")
 
 
 def vim(answers: Answers, url: str | None) -> Cell:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from tacker_k8s_mgmt.model import nodes as clock_skew
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
-from tacker_k8s_mgmt.model.nodes import Role, api_url, name_nodes
+from tacker_k8s_mgmt.model.nodes import ROLES, Role, api_url, name_nodes
 from tacker_k8s_mgmt.request.installation import LoadBalancer
 from tacker_k8s_mgmt.request.reader import API_PORT, ClusterRequest
 from tacker_k8s_mgmt.status import columns
@@ -208,9 +208,7 @@ def members_of(answers: Answers) -> list[Member]:
     routes = {server.name: server for server in status.workers} if status else {}
     nodes = {n.name: n for n in (*members.nodes, *members.added)} if members else {}
     joining = members.joining if members else ()
-    complete = (
-        {vm.server_id for vm in (*heat.control_planes, *heat.workers)} if heat else ()
-    )
+    complete = {vm.server_id for vm in heat.nodes} if heat else ()
     states = {vm.server_id: vm for vm in heat.unfinished} if heat else {}
 
     def member(name: str) -> Member:
@@ -245,7 +243,9 @@ def members_of(answers: Answers) -> list[Member]:
         for vm in (heat.unfinished if heat else ())
         if vm.server_id not in known
     ]
-    return sorted([*map(member, names), *nameless], key=lambda one: one.is_worker)
+    roles = list(ROLES)
+    every = [*map(member, names), *nameless]
+    return sorted(every, key=lambda one: roles.index(one.role))
 
 
 def _membership(answers: Answers) -> Membership | None:
@@ -253,7 +253,7 @@ def _membership(answers: Answers) -> Membership | None:
     heat, previous = answers.machines, answers.inventory or ()
     if heat is None:
         return None
-    complete = (*heat.control_planes, *heat.workers)
+    complete = heat.nodes
     nodes = name_nodes(complete, previous) if answers.nodes is None else answers.nodes
     seen = frozenset(node.name for node in nodes)
     joined = membership.full_members(answers.joined, previous, seen)

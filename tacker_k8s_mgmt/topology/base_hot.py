@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from tacker_k8s_mgmt.model import untrusted
-from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.nodes import ROLES
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.topology.heat_stack import (
@@ -282,7 +282,7 @@ def _missing(selector: VmSelector, resources: tuple[Resource, ...]) -> Iterator[
         if selector.own_labels:
             yield f"{attribute}.aspect_id: there is no group {aspect} in the stack"
             return
-        if selector.role is Role.WORKER:
+        if ROLES[selector.role].scales:
             known = sorted(r.name for r in resources if r.type in GROUPS)
             yield (
                 f"{attribute}.aspect_id: the Base HOT has no group {aspect} (it has: "

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.model.nodes import one_spelling
+from tacker_k8s_mgmt.model.nodes import ROLES, one_spelling
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.topology.heat_stack import FLOATING_IP, PORT, StackResource
 
@@ -134,15 +134,9 @@ def inner_points(
 
     :param present: the ports of the stack.
     """
-    groups = {
-        "master_node": params.control_plane,
-        "worker_node": params.workers,
-        "external_lb_param": params.load_balancer,
-    }
     return {
-        name: f"{structure}.{'nic' if group.nic_cp else 'ssh'}_cp_name"
-        for structure, group in groups.items()
-        if group
+        name: f"{ROLES[role].parameter}.{'nic' if group.nic_cp else 'ssh'}_cp_name"
+        for role, group in params.vms.items()
         for name in _ports_of(group.nic_cp or group.ssh_cp, present)
     }
 
@@ -171,7 +165,7 @@ def shared_addresses(
     """
     names = {
         port
-        for group in (params.control_plane, params.workers)
+        for group in params.node_groups.values()
         if group.aspect_id
         for cp in (group.ssh_cp, group.nic_cp or group.ssh_cp)
         for port in _ports_of(cp, present)

@@ -14,12 +14,13 @@ from typing import Any
 
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.model.nodes import Machine, Role, of_role
+from tacker_k8s_mgmt.model.nodes import ROLES, Machine, Role, of_role
 from tacker_k8s_mgmt.request.fields import LABEL_VALUE
 from tacker_k8s_mgmt.request.installation import (
     SPECIFIED_BALANCER,
     LoadBalancer,
     NodeGroup,
+    WorkerGroup,
 )
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.topology import scaling_groups
@@ -66,40 +67,33 @@ def as_named(params: ClusterRequest, names: Container[str]) -> ClusterRequest:
 
 
 def vm_selectors(params: ClusterRequest) -> Iterator[VmSelector]:
-    """The selectors of control planes, workers and load balancer."""
-    yield _selector(Role.CONTROL_PLANE, "master_node", params.control_plane, params)
-    yield from _workers(params)
-    if params.load_balancer:
-        group = params.load_balancer
-        yield _selector(Role.LOAD_BALANCER, "external_lb_param", group, params)
+    """The selectors of all roles."""
+    for role, group in params.vms.items():
+        yield from _selectors(role, group, params)
 
 
-def _selector(
-    role: Role, attribute: str, group: NodeGroup | LoadBalancer, params: ClusterRequest
-) -> VmSelector:
+def _selectors(
+    role: Role, group: NodeGroup | LoadBalancer, params: ClusterRequest
+) -> Iterator[VmSelector]:
     nodes = group if isinstance(group, NodeGroup) else None
-    return VmSelector(
+    selector = VmSelector(
         role=role,
-        attribute=attribute,
+        attribute=ROLES[role].parameter,
         ssh_cp=group.ssh_cp,
         nic_cp=group.nic_cp or group.ssh_cp,
         family=params.address_family,
         aspect_id=nodes.aspect_id if nodes else None,
         compute_host=bool(nodes and nodes.compute_host_label),
     )
-
-
-def _workers(params: ClusterRequest) -> Iterator[VmSelector]:
-    group = params.workers
-    selector = _selector(Role.WORKER, "worker_node", group, params)
-    own = frozenset(aspect.aspect_id for aspect in group.aspects)
-    if not own or (group.aspect_id and group.aspect_id not in own):
+    aspects = group.aspects if isinstance(group, WorkerGroup) else ()
+    own = frozenset(aspect.aspect_id for aspect in aspects)
+    if not own or (selector.aspect_id and selector.aspect_id not in own):
         yield replace(selector, besides=own)
-    for number, aspect in enumerate(group.aspects):
+    for number, aspect in enumerate(aspects):
         ssh_cp = aspect.ssh_cp or group.ssh_cp
         yield replace(
             selector,
-            attribute=f"worker_node.aspects.{number}",
+            attribute=f"{selector.attribute}.aspects.{number}",
             ssh_cp=ssh_cp,
             nic_cp=aspect.nic_cp or group.nic_cp or ssh_cp,
             aspect_id=aspect.aspect_id,
@@ -178,6 +172,7 @@ class Unfinished:
 class Machines:
     """The VMs of a cluster.
 
+    :param vms: those that can be used, role by role.
     :param places: by physical id of every resource, complete or not: that id and those
         of the stacks around it, any of which Tacker may name it by. Servers that are
         not here do not exist.
@@ -189,9 +184,7 @@ class Machines:
     :param groups: the AutoScalingGroups of the stack.
     """
 
-    control_planes: tuple[Machine, ...]
-    workers: tuple[Machine, ...]
-    load_balancer: Machine | None
+    vms: tuple[Machine, ...] = ()
     places: Mapping[str, frozenset[str]] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -200,6 +193,26 @@ class Machines:
     stack_id: str = field(default="", compare=False)
     problems: tuple[str, ...] = field(default=(), compare=False)
     groups: tuple[Group, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def nodes(self) -> tuple[Machine, ...]:
+        """Those of nodes."""
+        return tuple(vm for vm in self.vms if ROLES[vm.role].groups)
+
+    @property
+    def control_planes(self) -> tuple[Machine, ...]:
+        """Those of the control plane."""
+        return of_role(self.vms, Role.CONTROL_PLANE)
+
+    @property
+    def workers(self) -> tuple[Machine, ...]:
+        """Those of workers."""
+        return of_role(self.vms, Role.WORKER)
+
+    @property
+    def load_balancer(self) -> Machine | None:
+        """That of the load balancer, if there is one."""
+        return next(iter(of_role(self.vms, Role.LOAD_BALANCER)), None)
 
     def require_whole(self) -> None:
         """Check that a cluster can be built of the VMs.
@@ -254,9 +267,7 @@ def find_machines(
     known = {machine.server_id for machine in machines}
     known.update(vm.server_id for vm in search.unfinished)
     return Machines(
-        control_planes=of_role(machines, Role.CONTROL_PLANE),
-        workers=of_role(machines, Role.WORKER),
-        load_balancer=next(iter(of_role(machines, Role.LOAD_BALANCER)), None),
+        vms=tuple(machines),
         places=tree.places(),
         unnamed=tuple(tree.servers(without=known)),
         unfinished=tuple(search.unfinished),
@@ -427,13 +438,13 @@ class _Search:
         found = self._machines(selector, vms)
         if not vms and begun:
             self.refuse([f"{name}: there is no {selector.ssh_cp} in {place}"])
-        elif selector.role is not Role.WORKER:
+        elif not ROLES[selector.role].scales:
             late = [vm for vm in self.unfinished[before:] if not vm.lacks]
             what = "not every VM" if found else "no VM"
             state = f", {late[0].state}" if late else ""
             if late or not vms:
                 self.problems.append(f"{name}: {what} in {place} is complete{state}")
-        if selector.role is Role.CONTROL_PLANE and vms and len(vms) % 2 == 0:
+        if ROLES[selector.role].has_etcd and vms and len(vms) % 2 == 0:
             text = f"there are {len(vms)} VMs; etcd wants an odd number of them"
             self.problems.append(f"{name}: {text}")
         if selector.role is Role.LOAD_BALANCER and len(found) > 1:

@@ -9,7 +9,14 @@ identity, instead of trusting its arguments, and mends what an earlier one left.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, name_nodes, of_role
+from tacker_k8s_mgmt.model.nodes import (
+    Machine,
+    Node,
+    Role,
+    name_nodes,
+    of_role,
+    without_planes,
+)
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 
 
@@ -73,7 +80,7 @@ def compare(
     :param out: control planes that a heal has begun to take out.
     :raises ClusterError: two VMs have the same address.
     """
-    complete = (*machines.control_planes, *machines.workers)
+    complete = machines.nodes
     ready = {machine.server_id for machine in complete}
     former = {node.name: node.server_id for node in previous}
     away = {node.name for node in out}
@@ -92,7 +99,7 @@ def compare(
         if node.name not in former.keys() | away
     )
     nodes = tuple(node for node in every if node not in (*added, *returning))
-    joining = tuple(node for node in of_role(nodes, Role.WORKER) if is_due(node))
+    joining = tuple(node for node in without_planes(nodes) if is_due(node))
     servers = {node.name: node.server_id for node in nodes}
     replaced = {n for n, server in servers.items() if former.get(n) != server}
     return Membership(
@@ -100,7 +107,7 @@ def compare(
         joining=joining,
         rebuilt=tuple(n for n in joining if n.name in replaced and n.name in seen),
         vanished=tuple(
-            node for node in of_role(previous, Role.WORKER) if node.name not in servers
+            node for node in without_planes(previous) if node.name not in servers
         ),
         lost=tuple(
             node
@@ -128,7 +135,7 @@ def _kept(
         for node in previous
         if node.server_id not in taken
         and (node.role, node.address) not in addresses
-        and (node.server_id in machines.places or node.role is Role.CONTROL_PLANE)
+        and (node.server_id in machines.places or node.is_control_plane)
     )
 
 
@@ -150,25 +157,23 @@ def at_recorded_addresses(
     known = {(node.role, node.server_id): node for node in previous}
     others = {(node.role, node.address) for node in previous}
 
-    def settled(vm: Machine, recorded: Machine | None) -> Machine:
-        if recorded is None:
+    def settled(vm: Machine, former: Machine | None) -> Machine:
+        if former is None:
             free = (a for a in vm.addresses if a in rebuilt or (vm.role, a) in others)
             return replace(vm, address=next(free, vm.address))
-        if recorded.address in vm.addresses:
-            vm = replace(vm, address=recorded.address)
-        if recorded.ssh_address in vm.ssh_addresses:
-            vm = replace(vm, ssh_address=recorded.ssh_address)
+        if former.address in vm.addresses:
+            vm = replace(vm, address=former.address)
+        if former.ssh_address in vm.ssh_addresses:
+            vm = replace(vm, ssh_address=former.ssh_address)
         return vm
 
-    def nodes(vms: Sequence[Machine]) -> tuple[Machine, ...]:
-        return tuple(settled(vm, known.get((vm.role, vm.server_id))) for vm in vms)
+    def recorded(vm: Machine) -> Machine | None:
+        if vm.role is Role.LOAD_BALANCER:
+            return balancer
+        return known.get((vm.role, vm.server_id))
 
-    lb = machines.load_balancer
     return replace(
-        machines,
-        control_planes=nodes(machines.control_planes),
-        workers=nodes(machines.workers),
-        load_balancer=settled(lb, balancer) if lb else lb,
+        machines, vms=tuple(settled(vm, recorded(vm)) for vm in machines.vms)
     )
 
 
@@ -183,10 +188,9 @@ def moved(
     recorded = {node.server_id: (node.name, node.address) for node in previous}
     if lb and balancer:
         recorded[lb.server_id] = ("the load balancer", balancer.address)
-    vms = (*machines.control_planes, *machines.workers, *((lb,) if lb else ()))
     return {
         vm.server_id: f"{name} from {address} to {vm.address}"
-        for vm in vms
+        for vm in machines.vms
         for name, address in (recorded.get(vm.server_id, ("", vm.address)),)
         if address != vm.address
     }

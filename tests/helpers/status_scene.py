@@ -101,9 +101,7 @@ class Scene:
         servers = [*(one.server_id for one in there), *self.elsewhere]
         said = Answers(
             machines=Machines(
-                control_planes=tuple(self.planes),
-                workers=tuple(self.workers),
-                load_balancer=self.balancer,
+                vms=(*self.planes, *self.workers, *filter(None, [self.balancer])),
                 places={server: frozenset({"top"}) for server in servers},
                 unfinished=tuple(self.unfinished),
                 stack_id="stack-7",

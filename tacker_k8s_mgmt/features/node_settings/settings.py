@@ -22,7 +22,6 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import MAINTENANCE_TAINT, Node, Role
 from tacker_k8s_mgmt.request.fields import LABEL_KEY, LABEL_NAME
-from tacker_k8s_mgmt.request.installation import NodeGroup
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 #: Begins the name of each entry of the metadata.
@@ -251,7 +250,7 @@ class Settings:
 
     def entries(self, node: Node, params: ClusterRequest) -> Iterator[Setting]:
         """The settings whose selector names this node."""
-        group = _group(node.role, params)
+        group = params.node_groups[node.role]
         # Without labels of its own, an aspect is not recorded with its nodes.
         aspect = node.aspect_id or group.aspect_id
         names = {
@@ -271,9 +270,7 @@ class Settings:
         workers = params.workers
         aspects = {aspect.aspect_id for aspect in workers.aspects}
         aspects |= {
-            group.aspect_id
-            for group in (params.control_plane, workers)
-            if group.aspect_id
+            group.aspect_id for group in params.node_groups.values() if group.aspect_id
         }
         servers = {node.server_id for node in nodes}
         for setting in self.settings:
@@ -305,10 +302,6 @@ class Settings:
                 f"{entry} is set by the parameters of the instantiation, with which "
                 "kubespray sets it again"
             )
-
-
-def _group(role: Role, params: ClusterRequest) -> NodeGroup:
-    return params.control_plane if role is Role.CONTROL_PLANE else params.workers
 
 
 def _of_parameters(

@@ -25,7 +25,6 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.remote import local_files, timing
 from tacker_k8s_mgmt.remote.local_files import FileNotAllowed
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
@@ -322,8 +321,7 @@ class Credentials:
         :raises PrivateKeyError: a key cannot be used.
         """
         files = {}
-        roles = (Role.CONTROL_PLANE, Role.WORKER)
-        accounts = [self._params.account(role) for role in roles]
+        accounts = [*self._params.node_accounts()]
         bastion, on_bastion = self._params.bastion, self._params.bastion_account
         if bastion and on_bastion and bastion.carries_playbooks:
             accounts.append(on_bastion)

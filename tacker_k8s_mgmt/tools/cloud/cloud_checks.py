@@ -128,9 +128,7 @@ class NetworkChecks:
         return self._params.address_family == f"ipv{version}"
 
     def _ssh_points(self) -> set[str]:
-        groups = (self._params.control_plane, self._params.workers)
-        balancer = self._params.load_balancer
-        return {g.ssh_cp for g in groups} | ({balancer.ssh_cp} if balancer else set())
+        return {group.ssh_cp for group in self._params.vms.values()}
 
     @property
     def plugin(self) -> str:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.nodes import ROLES, Role
 from tacker_k8s_mgmt.request import reader, structure
-from tacker_k8s_mgmt.request.reader import ATTRIBUTE
+from tacker_k8s_mgmt.request.reader import ATTRIBUTE, ClusterRequest
 from tacker_k8s_mgmt.request.structure import mark
 from tacker_k8s_mgmt.tools.cloud import demand, facts
 from tacker_k8s_mgmt.tools.cloud.client import Cloud
@@ -25,12 +25,10 @@ from tacker_k8s_mgmt.tools.csar.hot import value_problems
 from tacker_k8s_mgmt.tools.csar.tacker_api import V2
 
 Values = dict[str, Any]
-_STRUCTURES: Mapping[Role, tuple[str, str]] = {
-    Role.CONTROL_PLANE: ("master_node", ""),
-    Role.WORKER: ("worker_node", ""),
-    Role.LOAD_BALANCER: ("external_lb_param", "ssh_"),
+#: The structures without which there is no request.
+_NEEDED = {
+    one.alias for one in ClusterRequest.model_fields.values() if one.is_required()
 }
-_NEEDED = (Role.CONTROL_PLANE, Role.WORKER)
 
 
 @dataclass
@@ -89,12 +87,12 @@ def _installation(
         made["vim_name"] = answers.vim_name
     if answers.ansible:
         made["ansible"] = dict(answers.ansible)
-    for role, (attribute, prefix) in _STRUCTURES.items():
-        if role not in found and role not in _NEEDED:
+    for role, spec in ROLES.items():
+        if role not in found and spec.parameter not in _NEEDED:
             continue
-        made[attribute] = _selection(role, found.get(role), package)
-        login = {f"{prefix}{name}": value for name, value in answers.login.items()}
-        made[attribute] |= login
+        made[spec.parameter] = _selection(role, found.get(role), package)
+        login = {f"{spec.login}{name}": value for name, value in answers.login.items()}
+        made[spec.parameter] |= login
     if Role.LOAD_BALANCER in found:
         script = demand.balancer_script(files)
         made["external_lb_param"]["script_path"] = script or mark(
@@ -110,7 +108,7 @@ def _selection(role: Role, vms: Vms | None, package: Package) -> Values:
         known = ", ".join(demand.external_points(package)) or "none is external"
         meaning = f"connection point for SSH to the {role.value} VMs ({known})"
         return {"ssh_cp_name": mark(meaning)}
-    has_group = vms.group and role is not Role.LOAD_BALANCER
+    has_group = vms.group and ROLES[role].groups
     return {
         **({"aspect_id": vms.group} if has_group else {}),
         "ssh_cp_name": vms.ssh_cp,

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model import network_plugins
+from tacker_k8s_mgmt.model.nodes import ROLES
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.request import structure
 from tacker_k8s_mgmt.request.accounts import Account
@@ -192,11 +193,9 @@ _ANSIBLE = {
     "transferring_inventory_path": "/opt/clusters/this",
 }
 _STAND_INS: Mapping[str, dict[str, Any]] = {
-    "master_node": {"username": "nobody"},
-    "worker_node": {"username": "nobody"},
-    "external_lb_param": {"ssh_username": "nobody"},
+    spec.parameter: {f"{spec.login}username": "nobody"} for spec in ROLES.values()
 }
-_NODES = ("master_node.", "worker_node.")
+_NODES = tuple(f"{spec.parameter}." for spec in ROLES.values() if spec.groups)
 _SSH = 22
 _KUBELET = (10250, "at which the API reaches the kubelets")
 _API = (6443, "at which the nodes and the load balancer reach the API")

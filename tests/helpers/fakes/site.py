@@ -43,9 +43,7 @@ class FakeSite(SiteState):
             for one in (*everything, *balancer)
         }
         return Machines(
-            control_planes=self._complete(self.control_planes),
-            workers=self._complete(self.workers),
-            load_balancer=self.load_balancer,
+            vms=(*self._complete(everything), *balancer),
             places=places,
             unfinished=tuple(
                 Unfinished(one.role, one.server_id, "w_ssh is CREATE_FAILED")

@@ -202,9 +202,7 @@ class ModelSite(FakeSite):
         ]
         return replace(
             found,
-            control_planes=self._bound(found.control_planes),
-            workers=self._bound(found.workers),
-            load_balancer=next(iter(self._bound([balancer] if balancer else [])), None),
+            vms=self._bound(every),
             places=places,
             groups=self.scaling_groups(places),
             unfinished=tuple(unfinished),

@@ -31,9 +31,7 @@ def machines(*nodes: Node) -> Machines:
         Machine(one.role, one.server_id, one.ssh_address, one.address) for one in nodes
     )
     return Machines(
-        control_planes=found,
-        workers=(),
-        load_balancer=None,
+        found,
         places={one.server_id: frozenset({"top"}) for one in found},
     )
 
