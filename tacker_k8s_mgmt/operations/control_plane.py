@@ -6,18 +6,20 @@ Sources: kubespray's docs/operations/nodes.md, "Adding/replacing a control plane
 "Removing an etcd node", and, for a dead one, recover-control-plane.md.
 
 The cluster is highly available. Whether etcd keeps its majority is checked before
-anything is changed (:mod:`.control_plane_guard`). A control plane that joins comes
+anything is changed (:class:`ControlPlaneGuard`). A control plane that joins comes
 after the others in the inventory, and ``cluster.yml`` runs for the control planes only.
 It keeps its names.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
+from tacker_k8s_mgmt.model import quorum
 from tacker_k8s_mgmt.model.load_balancer import Server
 from tacker_k8s_mgmt.model.nodes import (
     Node,
@@ -28,21 +30,174 @@ from tacker_k8s_mgmt.model.nodes import (
     without_planes,
 )
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
-from tacker_k8s_mgmt.model.quorum import EtcdMember
+from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember
 from tacker_k8s_mgmt.operations import balancing, playbook_inputs, readiness
-from tacker_k8s_mgmt.operations.control_plane_guard import (
-    LeavingPlane,
-    belongs,
-    etcd_without,
-)
 from tacker_k8s_mgmt.operations.join import Join
-from tacker_k8s_mgmt.operations.leave import Leave
+from tacker_k8s_mgmt.operations.leave import Leave, LeavingPlane
+from tacker_k8s_mgmt.operations.readiness import readiness_problem
 from tacker_k8s_mgmt.operations.records import JOINED_FILE
-from tacker_k8s_mgmt.operations.state import ClusterState
+from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.request.reader import API_PORT
+from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG = logging.getLogger(__name__)
+
+_ONE = (
+    "Heal without vnfcInstanceId to build the whole cluster anew, or heal the other "
+    "VNFCs alone."
+)
+_MANY = "Control planes are healed one at a time, while the others are well."
+
+
+class ControlPlaneGuard:
+    """Finds the control plane that leaves, and whether the cluster works without it.
+
+    :param servers: id of the VNFC of each server that is rebuilt, by server id.
+    """
+
+    def __init__(self, state: ClusterState, servers: Mapping[str, str]) -> None:
+        self._state = state
+        self._servers = servers
+
+    def see_majority(self) -> None:
+        """Check that etcd serves; without it the API does not work.
+
+        :raises UnsupportedOperation: it does not, and a control plane is to leave.
+        :raises RemoteError, ClusterError: no control plane answers.
+        """
+        self._state.nodes = self._state.listed()
+        planes = self._state.planes()
+        leaving = [node for node in planes if node.server_id in self._servers]
+        if not leaving or len(planes) == 1:
+            return
+        members = etcd_without(self._state, leaving).members()
+        if not any(member.leader for member in members):
+            listed = [
+                ControlPlane(n.name, n.etcd_member_name, n.address) for n in planes
+            ]
+            self.refuse(leaving, quorum.refusal(listed, members, {leaving[0].name}))
+
+    def refuse(
+        self, leaving: Sequence[Node], reason: str, hint: str = _MANY
+    ) -> NoReturn:
+        """Refuse to heal these control planes.
+
+        :raises UnsupportedOperation: always.
+        """
+        # Read again, because this may be before the comparison.
+        begun = self._state.records.healing().plane
+        touched = (
+            f"This try touched no VM and no node; an earlier one has begun to take out "
+            f"{begun.name}."
+            if begun
+            else "No VM and no node was touched."
+        )
+        vnfcs = ", ".join(self._servers[node.server_id] for node in leaving)
+        raise errors.UnsupportedOperation(
+            detail=f"The VNFC {vnfcs} ({names_of(leaving)}) of the control plane "
+            f"cannot be healed: {reason.rstrip('.')}. {touched}",
+            hint=hint,
+        )
+
+    def judge(
+        self, leaving: Sequence[Node], membership: Membership, seen: NodeObjects
+    ) -> LeavingPlane | None:
+        """Check that the cluster works without these control planes.
+
+        :returns: the one that leaves, if any does.
+        :raises UnsupportedOperation: it would not; says which control planes are well.
+        :raises RemoteError, ClusterError: no control plane answers.
+        """
+        state = self._state
+        if not leaving:
+            return None
+        listed = of_role(membership.nodes, Role.CONTROL_PLANE)
+        recorded = (state.healing.plane,) if state.healing.plane else ()
+        known = {node.name for node in listed}
+        out = [n for n in membership.returning or recorded if n.name not in known]
+        planes = [*listed, *out]
+        # For the only one, or several at once, etcd need not be asked.
+        asks = len(planes) > 1 and len(leaving) == 1
+        members = etcd_without(state, leaving).members() if asks else ()
+        reason = (
+            _still_out(leaving, out)
+            or quorum.refusal(
+                [self._described(plane, members, seen) for plane in planes],
+                members,
+                {node.name for node in leaving},
+            )
+            or _others_ill(leaving[0], members)
+        )
+        if reason:
+            self.refuse(leaving, reason, _MANY if len(planes) > 1 else _ONE)
+        own = [member for member in members if belongs(member, leaving[0])]
+        return LeavingPlane(
+            leaving[0],
+            is_healthy=bool(own) and all(member.healthy for member in own),
+            voters=tuple(n for n in planes if any(belongs(m, n) for m in members)),
+        )
+
+    def _described(
+        self, plane: Node, members: Sequence[EtcdMember], seen: NodeObjects
+    ) -> ControlPlane:
+        problem, node = "", seen.get(plane.name)
+        # One whose etcd member is ill counts as lost already.
+        if any(member.healthy and belongs(member, plane) for member in members):
+            try:
+                problem = self._state.site.cluster(plane).api_problem()
+            except errors.RemoteError as error:
+                problem = str(error)
+        return ControlPlane(
+            name=plane.name,
+            member=plane.etcd_member_name,
+            address=plane.address,
+            api_problem=problem,
+            node_problem="" if node and node.ready else readiness_problem(node),
+        )
+
+
+def etcd_without(state: ClusterState, leaving: Sequence[Node]) -> EtcdClient:
+    """etcd through a control plane that stays."""
+    state.silent_planes |= {node.server_id for node in leaving}
+    return state.through(state.site.etcd)
+
+
+def _still_out(leaving: Sequence[Node], out: Sequence[Node]) -> str:
+    """Why another control plane has to join again first; "" if none has."""
+    others = [node for node in out if node not in leaving]
+    if not others:
+        return ""
+    return (
+        f"{names_of(others)} was taken out of the cluster by an earlier heal and has "
+        "not joined again; heal that one first"
+    )
+
+
+def _others_ill(leaving: Node, members: Sequence[EtcdMember]) -> str:
+    """Why kubespray could not join the new VM; "" if it could.
+
+    Its role etcd goes on only when every member of the list is healthy.
+    """
+    ill = [m for m in members if not (m.healthy or belongs(m, leaving))]
+    if not ill:
+        return ""
+    listed = ", ".join(f"{m.name} ({m.address}, id {m.member_id})" for m in ill)
+    return (
+        "kubespray joins a control plane only while all other members of etcd are "
+        f"healthy, and this one is not: {listed}. Bring it up again or, if its machine "
+        "is lost, take it out with `etcdctl member remove ID` on a control plane, heal "
+        "this one, and then that one"
+    )
+
+
+def belongs(member: EtcdMember, plane: Node) -> bool:
+    """Whether it is this control plane's member."""
+    # A member that was never started has no name yet.
+    return member.address == plane.address or bool(
+        member.name and member.name == plane.etcd_member_name
+    )
 
 
 class ControlPlaneLeave:
@@ -55,16 +210,20 @@ class ControlPlaneLeave:
         self._state = state
         self._leave = leave
 
+    @property
+    def _leaving(self) -> LeavingPlane | None:
+        return self._leave.leaving.plane
+
     def none_leaves(self) -> bool:
         """Whether only workers leave."""
-        return self._leave.plane is None
+        return self._leaving is None
 
     def note(self) -> None:
         """Record its names, and whether another one has to become the first.
 
         The record of an earlier try stays: the inventory has changed since.
         """
-        leaving = self._leave.plane
+        leaving = self._leaving
         if leaving is None:
             return
         self._leave.note_unfinished()
@@ -76,7 +235,7 @@ class ControlPlaneLeave:
 
     def is_behind(self) -> bool:
         """Whether another control plane is already the first."""
-        return self._leave.plane is None or not self._state.healing.first
+        return self._leaving is None or not self._state.healing.first
 
     def put_behind(self) -> None:
         """Make another one the first, because kubespray does not remove the first.
@@ -84,26 +243,26 @@ class ControlPlaneLeave:
         With a dead etcd member ``cluster.yml`` would fail: it waits until all members
         are healthy. Then the run that joins the new VM does this work, too.
         """
-        state, leave, leaving = self._state, self._leave, self._leave.plane
+        state, nodes, leaving = self._state, self._leave.leaving, self._leaving
         if leaving is None:
             return
         playbook_inputs.write_inputs(state, self._behind(leaving.node))
-        answers = leaving.is_well and leaving.node in leave.alive
-        if answers and not leave.balancer_is_gone:
+        answers = leaving.is_healthy and leaving.node in nodes.alive
+        if answers and not nodes.without_balancer:
             self._pin_members(leaving)
         playbook_inputs.write_healing(state, replace(state.healing, first=False))
 
     def _pin_members(self, leaving: LeavingPlane) -> None:
         """Run ``cluster.yml`` for the control planes in their new order."""
-        state, silent = self._state, self._leave.silent
+        state, unreachable = self._state, self._leave.leaving.unreachable
         planes = state.planes()
-        without = [node.name for node in planes if node.name in silent]
+        without = [node.name for node in planes if node.name in unreachable]
         request = runs.join_control_planes(
             leaving.voters, state.inputs, without=without
         )
         if state.site.playbooks.done(request):
             return
-        playbook_inputs.run(state, runs.facts(silent), len(state.nodes))
+        playbook_inputs.run(state, runs.facts(unreachable), len(state.nodes))
         playbook_inputs.run(state, request, len(planes))
 
     def _behind(self, plane: Node) -> tuple[Node, ...]:
@@ -114,32 +273,32 @@ class ControlPlaneLeave:
 
     def run_remove(self) -> None:
         """Run kubespray's ``remove-node.yml`` for it, after what the run needs."""
-        state, leave, leaving = self._state, self._leave, self._leave.plane
-        if leaving is None or leaving.node.name not in leave.listed:
+        state, nodes, leaving = self._state, self._leave.leaving, self._leaving
+        if leaving is None or leaving.node.name not in nodes.listed:
             return
         plane = leaving.node
-        is_dead = plane.name in leave.silent
+        is_dead = plane.name in nodes.unreachable
         members = etcd_without(state, [plane]).members()
         own = [member for member in members if belongs(member, plane)]
         others = [member for member in members if member not in own]
-        if plane not in (*leave.alive, *leave.dead) and (is_dead or not own):
+        if plane not in nodes.present and (is_dead or not own):
             return
         if own and (is_dead or _is_mistaken(plane, others)):
             self._remove_members(own)
             own = []
         if not own:
             # kubespray would look for a member, and find none or take another one.
-            nodes = self._behind(plane)
-            playbook_inputs.write_inputs(state, nodes, without_etcd={plane.name})
+            behind = self._behind(plane)
+            playbook_inputs.write_inputs(state, behind, without_etcd={plane.name})
         else:
             playbook_inputs.put_leader_first(state)
-        leave.note_unfinished()
+        self._leave.note_unfinished()
         request = runs.remove(
             [plane.name],
             state.params.drain,
             dead=is_dead,
-            undrained=leave.undrained,
-            without=leave.silent,
+            undrained=self._leave.undrained,
+            without=nodes.unreachable,
         )
         playbook_inputs.run(state, request, 1)
 
@@ -151,13 +310,13 @@ class ControlPlaneLeave:
 
     def leave_etcd(self) -> None:
         """Remove it from etcd and from the address that new nodes are given."""
-        state, leaving = self._state, self._leave.plane
+        state, leaving = self._state, self._leaving
         if leaving is None:
             return
         plane = leaving.node
         members = etcd_without(state, [plane]).members()
         self._remove_members([member for member in members if belongs(member, plane)])
-        other = of_role(self._leave.staying, Role.CONTROL_PLANE)[0]
+        other = of_role(self._leave.leaving.staying, Role.CONTROL_PLANE)[0]
         server = api_url(other.address, API_PORT)
         if state.cluster().move_cluster_info(plane.address, server):
             LOG.info("New nodes find the API at %s from now on", server)
@@ -167,7 +326,7 @@ class ControlPlaneLeave:
 
         :raises ClusterError: naming the control planes without a member.
         """
-        leaving = self._leave.plane
+        leaving = self._leaving
         if leaving is None:
             return
         members = self._state.through(self._state.site.etcd).members()

@@ -22,8 +22,11 @@ from tacker_k8s_mgmt.operations import (
     registration,
 )
 from tacker_k8s_mgmt.operations.compare import compare, refuse_rebuilt
-from tacker_k8s_mgmt.operations.control_plane import ControlPlaneJoin, ControlPlaneLeave
-from tacker_k8s_mgmt.operations.control_plane_guard import ControlPlaneGuard
+from tacker_k8s_mgmt.operations.control_plane import (
+    ControlPlaneGuard,
+    ControlPlaneJoin,
+    ControlPlaneLeave,
+)
 from tacker_k8s_mgmt.operations.join import Join
 from tacker_k8s_mgmt.operations.leave import Leave
 from tacker_k8s_mgmt.operations.readiness import readiness_problem
@@ -89,7 +92,7 @@ class HealStart:
         return self._leave.left()
 
     def _choose(self) -> None:
-        state, leave = self._state, self._leave
+        state = self._state
         # The API is not reached through a server that is rebuilt.
         state.silent_planes |= self._servers.keys()
         self._guard.see_majority()
@@ -101,25 +104,28 @@ class HealStart:
         refuse_rebuilt(state, staying, seen)
         planes = of_role(leaving, Role.CONTROL_PLANE)
         self._see_one_version(planes)
-        leave.plane = self._guard.judge(planes, members, seen)
+        plane = self._guard.judge(planes, members, seen)
         known = {node.server_id for node in leaving}
+        without_balancer = False
         if balancer := _rebuilt_balancer(state, self._servers):
             known.add(balancer.server_id)
-            self._note_services()
+            without_balancer = not self._services_noted()
         elif vm := state.machines.incomplete_balancer():
             known.add(vm.server_id)
-            leave.balancer_is_gone = True
+            without_balancer = True
         elif _incomplete_balancer(state):
-            leave.balancer_is_gone = balancing.report(state).api_port is None
+            without_balancer = balancing.report(state).api_port is None
         if others := self._servers.keys() - known:
             LOG.info("VNFCs that are none of the cluster's: %s", ", ".join(others))
         names = {node.name for node in leaving}
-        if not leave.balancer_is_gone:
+        if not without_balancer:
             # Without a load balancer no node would be Ready.
             self._not_ready = sorted(
                 {n for n in seen if readiness_problem(seen[n])} - names
             )
-        leave.sort(leaving, members, seen)
+        self._leave.classify(
+            leaving, members, seen, plane=plane, without_balancer=without_balancer
+        )
 
     def _is_rebuilt(self, server_id: str) -> bool:
         # Of a VM that Heat has not begun to build, Tacker has a former server's id.
@@ -141,26 +147,29 @@ class HealStart:
                 "vnfcInstanceId to build the whole cluster anew.",
             )
 
-    def _note_services(self) -> None:
-        """Record what the load balancer exposes, as long as it answers."""
+    def _services_noted(self) -> bool:
+        """Record what the load balancer exposes.
+
+        :returns: whether it has its routes, and answers.
+        """
         try:
             seen = balancing.status(self._state)
-            # An earlier try of this heal may have recorded them, and not completed it.
-            self._leave.balancer_is_gone = not balancing.is_complete(self._state, seen)
             for work in self._state.works:
                 work.balancer_leaves()
+            # An earlier try of this heal may have recorded them, and not completed it.
+            return balancing.is_complete(self._state, seen)
         except errors.K8sMgmtError as error:
-            self._leave.balancer_is_gone = True
             LOG.warning(
                 "The load balancer cannot say which services it exposes; those that "
                 "were seen last are exposed again: %s",
                 error,
             )
+            return False
 
     def _run_remove(self) -> None:
-        leave = self._leave
-        if not leave.balancer_is_gone:
-            leave.run_remove()
+        leaving = self._leave.leaving
+        if not leaving.without_balancer:
+            self._leave.run_remove()
             self._plane.run_remove()
             return
         # kubespray's kubectl reaches the API through the load balancer only.
@@ -168,20 +177,20 @@ class HealStart:
             "%s is not run, for the load balancer does not answer; the VMs of these "
             "nodes are built anew as they are: %s",
             runs.REMOVE,
-            names_of((*leave.alive, *leave.dead)),
+            names_of(leaving.present),
         )
-        self._state.cluster().evict_dead([node.name for node in leave.dead])
+        self._state.cluster().evict_dead([node.name for node in leaving.dead])
 
     def _write_staying(self) -> None:
         # Recorded before they leave the inventory: heal_end expects them to come back.
-        leave = self._leave
+        leaving = self._leave.leaving
         state, healing = self._state, self._state.healing
         recorded = {node.name: node.address for node in state.previous()}
         # One whose port has lost its address gets the name of another.
         stay = [
             node
-            for node in leave.nodes
-            if node not in leave.vanished
+            for node in leaving.nodes
+            if node not in leaving.vm_gone
             and recorded.get(node.name, node.address) == node.address
         ]
         balancer = _rebuilt_balancer(state, self._servers)
@@ -194,11 +203,11 @@ class HealStart:
             replace(
                 healing,
                 rebuilt=tuple(node.name for node in stay),
-                addresses=tuple(node.address for node in (*stay, *leave.vanished)),
+                addresses=tuple(node.address for node in (*stay, *leaving.vm_gone)),
                 not_ready=tuple(self._not_ready),
             ),
         )
-        leave.write_staying()
+        self._leave.write_staying()
 
 
 class HealEnd:

@@ -7,6 +7,7 @@ the leaving node in it. A failed drain ends the operation before a node is delet
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from oslo_log import log as logging
 
@@ -14,7 +15,6 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.model.nodes import Node, names_of, without_planes
 from tacker_k8s_mgmt.operations import balancing, playbook_inputs, preconditions
-from tacker_k8s_mgmt.operations.control_plane_guard import LeavingPlane
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.topology.membership import Membership
 
@@ -28,21 +28,57 @@ def delete_nodes(state: ClusterState, nodes: Sequence[Node]) -> None:
         state.cluster().remove_nodes(names)
 
 
+@dataclass(frozen=True)
+class LeavingPlane:
+    """The control plane that leaves.
+
+    :param is_healthy: its etcd member is.
+    :param voters: the control planes that are etcd members when the operation begins.
+    """
+
+    node: Node
+    is_healthy: bool
+    voters: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """The nodes that leave the cluster, and those that stay.
+
+    :param alive: leaving nodes in the cluster that answer.
+    :param dead: leaving nodes in the cluster that do not.
+    :param vm_gone: leaving nodes whose VM is already gone.
+    :param nodes: all nodes that are removed from the inventory.
+    :param listed: names in the inventory.
+    :param unreachable: names of all nodes that playbooks cannot use.
+    :param plane: the control plane among the leaving nodes, for heal.
+    :param without_balancer: the load balancer, through which kubespray reaches the
+        API, does not answer.
+    """
+
+    alive: tuple[Node, ...] = ()
+    dead: tuple[Node, ...] = ()
+    vm_gone: tuple[Node, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    staying: tuple[Node, ...] = ()
+    listed: frozenset[str] = frozenset()
+    unreachable: tuple[str, ...] = ()
+    plane: LeavingPlane | None = None
+    without_balancer: bool = False
+
+    @property
+    def present(self) -> tuple[Node, ...]:
+        """Those in the cluster."""
+        return (*self.alive, *self.dead)
+
+
 class Leave:
-    """The nodes that leave, and the steps for them that scale-in and heal share.
+    """The steps with which nodes leave, in scale-in and heal.
 
     :param renews_logins: a login that the request changes is that of the VMs that stay.
     :param tries_to_drain: pods that no other node accepts do not keep them. For a heal
         the specification asks to *try* evacuating.
-    :ivar plane: the control plane among them, for heal.
-    :ivar balancer_is_gone: the load balancer, through which kubespray reaches the API,
-        does not answer.
-    :ivar alive: leaving nodes in the cluster that answer.
-    :ivar dead: leaving nodes in the cluster that do not.
-    :ivar nodes: all nodes that are removed from the inventory.
-    :ivar vanished: those of them whose VM is already gone.
-    :ivar listed: names in the inventory.
-    :ivar silent: names of the nodes, leaving or staying, that playbooks cannot use.
+    :ivar leaving: the nodes, once they are classified.
     :ivar undrained: some pods could not leave.
     """
 
@@ -55,16 +91,8 @@ class Leave:
     ) -> None:
         self._state = state
         self._renews_logins = renews_logins
-        self.plane: LeavingPlane | None = None
         self._tries_to_drain = tries_to_drain
-        self.balancer_is_gone = False
-        self.alive: tuple[Node, ...] = ()
-        self.dead: tuple[Node, ...] = ()
-        self.nodes: tuple[Node, ...] = ()
-        self.vanished: tuple[Node, ...] = ()
-        self.staying: tuple[Node, ...] = ()
-        self.listed: frozenset[str] = frozenset()
-        self.silent: list[str] = []
+        self.leaving = Leaving()
         self.undrained = False
         self._cordoned: tuple[str, ...] = ()
         self._left = ""
@@ -73,8 +101,14 @@ class Leave:
         """What stays behind when a step fails."""
         return self._left
 
-    def sort(
-        self, leaving: tuple[Node, ...], members: Membership, seen: NodeObjects
+    def classify(
+        self,
+        leaving: tuple[Node, ...],
+        members: Membership,
+        seen: NodeObjects,
+        *,
+        plane: LeavingPlane | None = None,
+        without_balancer: bool = False,
     ) -> None:
         """Tell nodes that answer from dead ones; nodes whose VM is gone leave, too.
 
@@ -86,39 +120,52 @@ class Leave:
         """
         state = self._state
         previous = state.previous()
-        self.listed = frozenset(node.name for node in previous)
-        well = {name for name in seen if seen[name].ready}
-        if self.plane and not self.plane.is_well:
+        listed = frozenset(node.name for node in previous)
+        ready = {name for name in seen if seen[name].ready}
+        if plane and not plane.is_healthy:
             # Its Node object may be out of date.
-            well.discard(self.plane.node.name)
+            ready.discard(plane.node.name)
         # Ready nodes are tried, too: playbooks reach all that stay over SSH.
         tried = [
             node
             for node in (*members.nodes, *members.returning)
-            if node.name not in state.lost and node.name in self.listed
+            if node.name not in state.lost and node.name in listed
         ]
         unusable = state.site.unusable(tried, self._renewed(tried))
         _refuse_wrong_login(leaving, tried, unusable)
-        mute = unusable.keys()
         replaced, names = _replaced(previous, members), {n.name for n in leaving}
         others = (node for node in replaced if node.name not in names)
-        self.vanished = (*members.vanished, *others)
+        vm_gone = (*members.vanished, *others)
         without_vm = {node.name for node in (*members.vanished, *replaced)}
-        gone = {*(mute - well), *without_vm, *state.lost}
-        self.silent = sorted(gone | mute)
-        state.unusable = frozenset(self.silent)
-        self.nodes = (*leaving, *self.vanished)
-        present = [node for node in self.nodes if node.name in seen]
-        self.dead = tuple(node for node in present if node.name in gone)
-        self.alive = tuple(node for node in present if node.name not in gone)
+        gone = {*(unusable.keys() - ready), *without_vm, *state.lost}
+        state.unusable = frozenset(gone | unusable.keys())
+        nodes = (*leaving, *vm_gone)
+        present = [node for node in nodes if node.name in seen]
+        self.leaving = found = Leaving(
+            alive=tuple(node for node in present if node.name not in gone),
+            dead=tuple(node for node in present if node.name in gone),
+            vm_gone=vm_gone,
+            nodes=nodes,
+            staying=members.without(nodes),
+            listed=listed,
+            unreachable=tuple(sorted(state.unusable)),
+            plane=plane,
+            without_balancer=without_balancer,
+        )
         # The pods of a node whose kubelet is silent stay, although it was drained.
-        self.undrained = any(node.name not in well for node in self.alive)
-        self.staying = members.without(self.nodes)
-        preconditions.see(state, [n for n in self.staying if n.name not in self.silent])
+        self.undrained = any(node.name not in ready for node in found.alive)
+        preconditions.see(
+            state, [n for n in found.staying if n.name not in state.unusable]
+        )
+        self._log(leaving, unusable)
+
+    def _log(
+        self, leaving: Sequence[Node], unusable: Mapping[str, errors.RemoteError]
+    ) -> None:
         for what, nodes in (
             ("leave the cluster", leaving),
-            ("are dead and leave without a drain", self.dead),
-            ("are in the inventory, and their VMs are gone", self.vanished),
+            ("are dead and leave without a drain", self.leaving.dead),
+            ("are in the inventory, and their VMs are gone", self.leaving.vm_gone),
         ):
             if nodes:
                 LOG.info("These nodes %s: %s", what, names_of(nodes))
@@ -127,21 +174,20 @@ class Leave:
 
     def unroute(self) -> None:
         """Remove their routes from the load balancer."""
-        state = self._state
+        state, leaving = self._state, self.leaving
         # A load balancer that is gone is rebuilt, and gets its routes then.
-        if self.balancer_is_gone or not balancing.exists(state):
+        if leaving.without_balancer or not balancing.exists(state):
             return
-        if self.nodes:
+        if leaving.nodes:
             balancing.status(state)
             self._note("without their routes")
-            balancing.remove(state, self.nodes)
-        if self.plane is not None:
-            balancing.set_control_planes(state, self.staying)
+            balancing.remove(state, leaving.nodes)
+        if leaving.plane is not None:
+            balancing.set_control_planes(state, leaving.staying)
 
     def cordon(self) -> None:
         """Cordon those that answer."""
-        if self.alive:
-            names = [node.name for node in self.alive]
+        if names := [node.name for node in self.leaving.alive]:
             self._note(f"cordoned{self._unrouted()}")
             self._cordoned = self._state.cluster().cordon(names)
 
@@ -151,9 +197,8 @@ class Leave:
         :raises DrainError: pods did not leave, and another node accepts one of them;
             the nodes are full members again.
         """
-        if not self.alive:
+        if not (names := [node.name for node in self.leaving.alive]):
             return
-        names = [node.name for node in self.alive]
         try:
             self._state.cluster().drain(names, self._state.params.drain)
         except errors.K8sMgmtError as error:
@@ -171,48 +216,50 @@ class Leave:
 
     def _take_back(self) -> None:
         """Make the nodes full members again; none was removed yet."""
+        state, leaving = self._state, self.leaving
         try:
-            self._state.cluster().uncordon(self._cordoned)
-            balancing.add(self._state, self.alive)
-            if self.plane is not None:
-                balancing.set_control_planes(self._state, (*self.staying, *self.alive))
+            state.cluster().uncordon(self._cordoned)
+            balancing.add(state, leaving.alive)
+            if leaving.plane is not None:
+                staying = (*leaving.staying, *leaving.alive)
+                balancing.set_control_planes(state, staying)
         except errors.K8sMgmtError as error:
             self._left = (
-                f"The nodes {names_of(self.alive)} are still cordoned or without "
+                f"The nodes {names_of(leaving.alive)} are still cordoned or without "
                 f"their routes, for taking that back failed too: {error}"
             )
         else:
             self._left = (
-                f"No node was removed: {names_of(self.alive)} can be scheduled again "
-                "and have their routes. Pods that have left do not come back by "
+                f"No node was removed: {names_of(leaving.alive)} can be scheduled "
+                "again and have their routes. Pods that have left do not come back by "
                 "themselves."
             )
 
     def run_remove(self) -> None:
         """Run kubespray's ``remove-node.yml`` for the workers among them."""
-        state = self._state
+        state, found = self._state, self.leaving
         if state.params.changed_logins:
             nodes = state.previous()
             playbook_inputs.write_inputs(state, nodes, renewed=self._renewed(nodes))
-        if self.dead:
-            state.cluster().evict_dead([node.name for node in self.dead])
+        if found.dead:
+            state.cluster().evict_dead([node.name for node in found.dead])
         leaving = [
             node.name
-            for node in (*self.alive, *self.dead)
-            if not node.is_control_plane and node.name in self.listed
+            for node in without_planes(found.present)
+            if node.name in found.listed
         ]
         if leaving:
             playbook_inputs.put_leader_first(state)
         # One run for all of a kind: kubespray takes a list of nodes.
         for dead in (False, True):
-            names = [name for name in leaving if (name in self.silent) is dead]
+            names = [name for name in leaving if (name in found.unreachable) is dead]
             if names:
                 request = runs.remove(
                     names,
                     state.params.drain,
                     dead=dead,
                     undrained=self.undrained,
-                    without=self.silent,
+                    without=found.unreachable,
                 )
                 self.note_unfinished()
                 playbook_inputs.run(state, request, len(names))
@@ -220,8 +267,8 @@ class Leave:
     def note_unfinished(self) -> None:
         """Note what stays behind if ``remove-node.yml`` fails."""
         self._note(f"drained{self._unrouted()}")
-        if self.plane is not None:
-            name = self.plane.node.name
+        if (plane := self.leaving.plane) is not None:
+            name = plane.node.name
             self._left += (
                 f" If this heal is given up, heal {name} again; as long as it has a "
                 f"Node object, `kubectl uncordon {name}` lets pods onto it meanwhile. "
@@ -231,9 +278,9 @@ class Leave:
     def _note(self, how: str) -> None:
         """Note how the nodes are if a step fails, and how to undo that."""
         # Without Node objects, they are what an earlier try has not finished.
-        nodes = (*self.alive, *self.dead) or self.nodes
+        nodes = self.leaving.present or self.leaving.nodes
         self._left = f"Left as they are: {names_of(nodes)}, {how}."
-        if without_planes(self.alive):
+        if without_planes(self.leaving.alive):
             self._left += (
                 " If this operation is given up, `tacker-k8s-mgmt cluster check "
                 f"{self._state.deps.vnf_id}` prints the commands that give workers "
@@ -246,13 +293,14 @@ class Leave:
 
     def delete_objects(self) -> None:
         """Delete their Node objects."""
-        if present := (*self.alive, *self.dead):
-            self._state.cluster().remove_nodes([node.name for node in present])
+        if names := [node.name for node in self.leaving.present]:
+            self._state.cluster().remove_nodes(names)
 
     def write_staying(self) -> None:
         """Write inventory and records without them."""
-        renewed = self._renewed(self.staying)
-        playbook_inputs.write_without(self._state, self.staying, self.nodes, renewed)
+        staying, nodes = self.leaving.staying, self.leaving.nodes
+        renewed = self._renewed(staying)
+        playbook_inputs.write_without(self._state, staying, nodes, renewed)
         self._left = ""
 
     def _renewed(self, nodes: Sequence[Node]) -> Collection[str]:

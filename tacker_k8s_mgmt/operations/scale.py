@@ -371,7 +371,7 @@ class ScaleIn:
         }
         for group in state.machines.groups:
             self._see_choice(group, staying)
-        self._leave.sort(leaving, members, seen)
+        self._leave.classify(leaving, members, seen)
         orphans = [node for node in members.joining if node not in leaving]
         if orphans:
             LOG.warning(
