@@ -232,17 +232,20 @@ class HealEnd:
                 self._choose,
                 verify=self._see_built,
             ),
-            *self._balancer_steps(),
-            Step("clean-up", "clean up after deleted VMs", join.clear),
-            Step("wait-for-logins", "wait for SSH on the new VMs", join.reach_new),
-            Step("write-inventory", "write inventory and variables", join.write),
-            join.registration(),
             Step(
-                "gather-facts",
-                "gather the facts of all hosts",
-                join.gather,
-                probe=plane.has_begun,
+                "install-load-balancer",
+                "reinstall the load balancer",
+                self._install,
+                probe=self._is_well,
             ),
+            Step(
+                "wait-for-api",
+                "wait for the nodes to be Ready behind it",
+                self._see_back,
+                probe=self._is_well,
+            ),
+            *self._state.balancer_replaced(unless=self._is_well),
+            *join.prepare(plane.has_begun),
             Step(
                 "join-control-planes",
                 f"run {runs.JOIN_CONTROL_PLANES} for the control planes",
@@ -263,30 +266,8 @@ class HealEnd:
                 probe=plane.none_joins,
             ),
             *self._helm_steps(),
-            Step("join-workers", f"run {runs.JOIN}", join.run, probe=join.has_run),
-            Step(
-                "wait-for-nodes", "wait for the new workers to be Ready", join.see_ready
-            ),
-            *join.joined(),
-            Step("add-routes", "add routes to the new workers", join.route),
+            *join.steps(),
             Step("finish", "finish the heal", self._end),
-        )
-
-    def _balancer_steps(self) -> tuple[Step, ...]:
-        return (
-            Step(
-                "install-load-balancer",
-                "reinstall the load balancer",
-                self._install,
-                probe=self._is_well,
-            ),
-            Step(
-                "wait-for-api",
-                "wait for the nodes to be Ready behind it",
-                self._see_back,
-                probe=self._is_well,
-            ),
-            *self._state.balancer_replaced(unless=self._is_well),
         )
 
     def left(self) -> str:

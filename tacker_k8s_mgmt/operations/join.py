@@ -39,6 +39,7 @@ class Join:
     :ivar nodes: the workers that join.
     :ivar plane: the control plane that joins again, for heal.
     :ivar unreachable: names of the nodes that playbooks cannot use.
+    :ivar is_written: the inventory has the workers, or may have.
     """
 
     def __init__(self, state: ClusterState) -> None:
@@ -46,6 +47,7 @@ class Join:
         self.nodes: tuple[Node, ...] = ()
         self.plane: Node | None = None
         self.unreachable: tuple[str, ...] = ()
+        self.is_written = False
         self._stale: tuple[Node, ...] = ()
         self._vanished: tuple[Node, ...] = ()
         self._unregistered: tuple[Node, ...] = ()
@@ -54,6 +56,48 @@ class Join:
     def newcomers(self) -> tuple[Node, ...]:
         """All nodes that join, the control plane first."""
         return (self.plane, *self.nodes) if self.plane else self.nodes
+
+    def prepare(self, has_begun: Callable[[], bool]) -> tuple[Step, ...]:
+        """The steps before the playbooks that join the new nodes.
+
+        :param has_begun: whether such a run has begun, so that no facts are needed.
+        """
+        return (
+            Step("clean-up", "clean up after deleted VMs", self._clear),
+            Step("wait-for-logins", "wait for SSH on the new VMs", self.reach_new),
+            Step("write-inventory", "write inventory and variables", self._write),
+            # A kubelet makes its Node object when it starts, and never again; kubespray
+            # does not restart one whose settings are as they should be.
+            Step(
+                "restart-kubelets",
+                "restart kubelets without a Node object",
+                lambda: self._state.site.restart_kubelets(self._missing()),
+                probe=lambda: not self._missing(),
+            ),
+            Step(
+                "gather-facts",
+                "gather the facts of all hosts",
+                self._gather,
+                probe=has_begun,
+            ),
+        )
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that make the workers full members."""
+        return (
+            Step("join-workers", f"run {runs.JOIN}", self._run, probe=self._has_run),
+            Step(
+                "wait-for-nodes",
+                "wait for the new workers to be Ready",
+                self._see_ready,
+            ),
+            *self._state.joined(
+                lambda: self.nodes,
+                "the new workers",
+                without=lambda: self.unreachable,
+            ),
+            Step("add-routes", "add routes to the new workers", self._route),
+        )
 
     def choose(self, members: Membership, is_target: Callable[[Node], bool]) -> None:
         """Choose the workers that join.
@@ -93,7 +137,7 @@ class Join:
             listed = (reasons.get(name, name) for name in self.unreachable)
             LOG.warning("Playbooks leave these nodes out: %s", ", ".join(listed))
 
-    def clear(self) -> None:
+    def _clear(self) -> None:
         """Remove routes, Node objects and records of VMs that are gone."""
         if self._stale:
             LOG.info("The VMs of these workers are gone: %s", names_of(self._stale))
@@ -128,22 +172,9 @@ class Join:
                 hint="Put the VMs of all workers on networks of the same MTU.",
             )
 
-    def write(self) -> None:
-        """Write the inventory with them."""
+    def _write(self) -> None:
+        self.is_written = bool(self.nodes)
         playbook_inputs.write_inputs(self._state, self._state.nodes)
-
-    def registration(self) -> Step:
-        """Have workers that were nodes before register as such again.
-
-        A kubelet makes its Node object when it starts, and never again; kubespray does
-        not restart one whose settings are as they should be.
-        """
-        return Step(
-            "restart-kubelets",
-            "restart kubelets without a Node object",
-            lambda: self._state.site.restart_kubelets(self._missing()),
-            probe=lambda: not self._missing(),
-        )
 
     def _missing(self) -> Sequence[Node]:
         if not self._unregistered:
@@ -156,9 +187,9 @@ class Join:
         if not self.nodes:
             return True
         is_live = self._state.site.playbooks.live(self._request())
-        return is_live or self.has_run()
+        return is_live or self._has_run()
 
-    def gather(self) -> None:
+    def _gather(self) -> None:
         """Gather the facts of all hosts that answer."""
         listed = {node.name for node in self._state.nodes}
         silent = [name for name in self.unreachable if name in listed]
@@ -167,7 +198,7 @@ class Join:
     def _request(self) -> PlaybookRequest:
         return runs.join(self.nodes, self._state.inputs, self._state.etcd_leader())
 
-    def has_run(self) -> bool:
+    def _has_run(self) -> bool:
         """Whether the playbook has run for these workers, and they are nodes."""
         if not self.nodes:
             return True
@@ -175,11 +206,10 @@ class Join:
         done = self._state.site.playbooks.done(self._request())
         return done and {node.name for node in self.nodes} <= self._state.seen().keys()
 
-    def run(self) -> None:
-        """Run the playbook that joins these workers."""
+    def _run(self) -> None:
         playbook_inputs.run(self._state, self._request(), len(self.nodes))
 
-    def see_ready(self) -> None:
+    def _see_ready(self) -> None:
         """Wait until the workers are Ready, and check that they are the new VMs.
 
         :raises ClusterError: naming those that are not after ``ready_timeout``.
@@ -189,15 +219,7 @@ class Join:
             seen = readiness.wait_ready(self._state, self.nodes)
             readiness.verify_identity(self._state.site, seen, self.nodes)
 
-    def joined(self) -> tuple[Step, ...]:
-        """The steps of the features for the workers."""
-        return self._state.joined(
-            lambda: self.nodes,
-            "the new workers",
-            without=lambda: self.unreachable,
-        )
-
-    def route(self) -> None:
+    def _route(self) -> None:
         """Add the workers' routes, and record the workers as full members."""
         state = self._state
         if self.nodes and balancing.exists(state):

@@ -46,7 +46,6 @@ class ScaleOut:
         self._join = Join(self._state)
         self._stacks = frozenset(stacks)
         self._takes_back = takes_back
-        self._touched = False
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
@@ -58,28 +57,14 @@ class ScaleOut:
                 self._choose,
                 verify=self._see_all,
             ),
-            Step("clean-up", "clean up after deleted VMs", join.clear),
-            Step("wait-for-logins", "wait for SSH on the new VMs", join.reach_new),
-            Step("write-inventory", "write inventory and variables", self._write),
-            join.registration(),
-            Step(
-                "gather-facts",
-                "gather the facts of all hosts",
-                join.gather,
-                probe=join.has_begun,
-            ),
-            Step("join-workers", f"run {runs.JOIN}", join.run, probe=join.has_run),
-            Step(
-                "wait-for-nodes", "wait for the new workers to be Ready", join.see_ready
-            ),
-            *join.joined(),
-            Step("add-routes", "add routes to the new workers", join.route),
+            *join.prepare(join.has_begun),
+            *join.steps(),
         )
 
     def left(self) -> str:
         """Undo the join, if it is to be undone; what stays behind then."""
         joining = self._join.nodes
-        if not self._touched:
+        if not self._join.is_written:
             return "The cluster is as it was."
         names = names_of(joining)
         if not self._takes_back:
@@ -151,10 +136,6 @@ class ScaleOut:
                 "New members that are none of the cluster's: %s",
                 ", ".join(sorted(missing)),
             )
-
-    def _write(self) -> None:
-        self._touched = bool(self._join.nodes)
-        self._join.write()
 
     def _take_back(self) -> Sequence[str]:
         """Undo the join; returns what went wrong.
