@@ -27,7 +27,13 @@ Listing = tuple[tuple[Node, ...], frozenset[str] | None]
 
 
 class ClusterInspection:
-    """The comparison of one VNF instance's cluster."""
+    """The comparison of one VNF instance's cluster.
+
+    :param metadata: of the VNF instance.
+    :param heals: the commands that heal, with the server of each VNFC.
+    :ivar failures: why sources could not be read.
+    :ivar balancer: what the load balancer reports; None if there is none, or no answer.
+    """
 
     def __init__(
         self,
@@ -38,56 +44,26 @@ class ClusterInspection:
         heals: HealCommands | None = None,
         features: Sequence[Feature] = (),
     ) -> None:
-        self._params = params
+        self.params = params
         self._vnf_id = vnf_id
-        self._view = view
-        self._metadata = metadata or {}
-        self._heals = heals or HealCommands()
+        self.view = view
+        self.metadata = metadata or {}
+        self.heals = heals or HealCommands()
         self._redact = Redactor(params.secrets())
         self._features = features
-        self._failures: dict[Source, str] = {}
+        self.failures: dict[Source, str] = {}
         #: The sources of the core's rows that could not be read.
         self._silent: frozenset[Source] = frozenset()
-        self._balancer: BalancerStatus | None = None
+        self.balancer: BalancerStatus | None = None
         #: None: not known yet.
         self._nodes: tuple[Node, ...] | None = None
         #: The control planes to ask; None: likewise.
         self._planes: tuple[Node, ...] | None = None
 
     @property
-    def params(self) -> ClusterRequest:
-        """The stored parameters."""
-        return self._params
-
-    @property
-    def view(self) -> ReadOnlySite:
-        """The site, read-only."""
-        return self._view
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """Those of the VNF instance."""
-        return self._metadata
-
-    @property
-    def heals(self) -> HealCommands:
-        """The commands that heal, with the server of each VNFC."""
-        return self._heals
-
-    @property
     def records(self) -> ClusterRecords:
         """The files of the cluster's directory."""
-        return ClusterRecords(self._view, self._params.ansible.host)
-
-    @property
-    def balancer(self) -> BalancerStatus | None:
-        """What the load balancer reports; None if there is none, or no answer."""
-        return self._balancer
-
-    @property
-    def failures(self) -> Mapping[Source, str]:
-        """Why sources could not be read."""
-        return self._failures
+        return ClusterRecords(self.view, self.params.ansible.host)
 
     def ask(self, source: Source, read: Callable[[], Answer]) -> Answer | None:
         """What *read* returns; None if the source cannot be read.
@@ -123,16 +99,16 @@ class ClusterInspection:
             answers = replace(answers, machines=None)
             members = report.members_of(answers)
         self._nodes = tuple(one.place for one in members if one.place)
-        self._silent = frozenset(self._failures)
+        self._silent = frozenset(self.failures)
         found = [one.report(self) for one in self._features]
-        rows = report.compare(members, answers, self._params, found)
-        sources = report.sources(self._params)
-        failures = {s: self._failures[s] for s in sources if s in self._failures}
-        return Report(rows, sources, failures, self._heals)
+        rows = report.compare(members, answers, self.params, found)
+        sources = report.sources(self.params)
+        failures = {s: self.failures[s] for s in sources if s in self.failures}
+        return Report(rows, sources, failures, self.heals)
 
     def _answers(self) -> Answers:
         """Side by side; only this thread uses Tacker's database."""
-        view = self._view
+        view = self.view
         with ThreadPoolExecutor(1) as pool:
             listing = pool.submit(self._read, Source.INVENTORY, self._listing)
             vims = self._read(Source.VIM, lambda: view.vims.registered())
@@ -148,10 +124,10 @@ class ClusterInspection:
             clocks = pool.submit(
                 self._read,
                 Source.INVENTORY,
-                lambda: self._view.clocks_of(listed or ()),
+                lambda: self.view.clocks_of(listed or ()),
             )
-            if self._params.load_balancer:
-                self._balancer = self._read(
+            if self.params.load_balancer:
+                self.balancer = self._read(
                     Source.BALANCER, lambda: self._status(machines)
                 )
             return Answers(
@@ -159,7 +135,7 @@ class ClusterInspection:
                 inventory=listed,
                 joined=joined,
                 nodes=nodes.result(),
-                balancer=self._balancer,
+                balancer=self.balancer,
                 vims=vims,
                 counts=counts,
                 clocks=clocks.result(),
@@ -179,10 +155,10 @@ class ClusterInspection:
             text = f"{error.filename} cannot be read: {error.strerror}."
         elif not isinstance(error, errors.K8sMgmtError | OSError):
             text = f"{type(error).__name__}: {text}"
-        self._failures[source] = self._redact(text)
+        self.failures[source] = self._redact(text)
 
     def _listing(self) -> Listing:
-        workdir, host = self._view.workdir, self._params.ansible.host
+        workdir, host = self.view.workdir, self.params.ansible.host
         owner = workdir.owner()
         if owner not in (None, self._vnf_id):
             raise errors.OwnershipError(
@@ -196,7 +172,7 @@ class ClusterInspection:
     def _settled(self, machines: Machines, listed: Sequence[Node]) -> Machines:
         """The VMs at their recorded addresses, as operations see them."""
         balancer = None
-        if self._params.load_balancer:
+        if self.params.load_balancer:
             balancer = self._read(
                 Source.INVENTORY, lambda: self.records.balancer(machines)
             )
@@ -206,7 +182,7 @@ class ClusterInspection:
         """The Node objects, through a control plane that answers."""
 
         def ask(plane: Node) -> tuple[NodeObject, ...]:
-            nodes = tuple(self._view.cluster(plane).nodes())
+            nodes = tuple(self.view.cluster(plane).nodes())
             self._planes = (plane,)
             return nodes
 
@@ -217,7 +193,7 @@ class ClusterInspection:
         machine = machines.load_balancer if machines else None
         if machine is None:
             raise errors.ClusterError(detail="The address of its VM is not known.")
-        return self._view.balancer(machine).status()
+        return self.view.balancer(machine).status()
 
 
 def _first(planes: Sequence[Node], ask: Callable[[Node], Answer]) -> Answer:

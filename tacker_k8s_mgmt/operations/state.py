@@ -95,12 +95,10 @@ class ClusterState:
     inputs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self._works = tuple(one.work(self) for one in self.deps.features)
-
-    @property
-    def works(self) -> tuple[Work, ...]:
-        """What the features do in this operation."""
-        return self._works
+        #: What the features do in this operation.
+        self.works: tuple[Work, ...] = tuple(
+            feature.work(self) for feature in self.deps.features
+        )
 
     @property
     def params(self) -> ClusterRequest:
@@ -170,15 +168,15 @@ class ClusterState:
 
     def in_service(self, node: Node) -> bool:
         """Whether no feature takes this node out of service."""
-        return all(work.in_service(node) for work in self._works)
+        return all(work.in_service(node) for work in self.works)
 
     def terminating(self, forced: bool) -> tuple[Step, ...]:
         """The steps of the features while the cluster is still there.
 
         :param forced: whether the termination goes on whatever uses the cluster.
         """
-        checks = () if forced else (one.termination_checks() for one in self._works)
-        work = (one.terminating() for one in self._works)
+        checks = () if forced else (one.termination_checks() for one in self.works)
+        work = (one.terminating() for one in self.works)
         return tuple(chain.from_iterable((*checks, *work)))
 
     def joined(
@@ -188,18 +186,18 @@ class ClusterState:
         without: Callable[[], Collection[str]] = tuple,
     ) -> tuple[Step, ...]:
         """The steps of the features for new nodes; see :meth:`.Work.joined`."""
-        found = (work.joined(new, what, without) for work in self._works)
+        found = (work.joined(new, what, without) for work in self.works)
         return tuple(chain.from_iterable(found))
 
     def built(self) -> tuple[Step, ...]:
         """The steps of the features for a new cluster."""
-        return tuple(chain.from_iterable(work.built() for work in self._works))
+        return tuple(chain.from_iterable(work.built() for work in self.works))
 
     def balancer_replaced(
         self, unless: Callable[[], bool] | None = None
     ) -> tuple[Step, ...]:
         """The steps of the features for a load balancer that may be new."""
-        found = (work.balancer_replaced(unless) for work in self._works)
+        found = (work.balancer_replaced(unless) for work in self.works)
         return tuple(chain.from_iterable(found))
 
     # The cluster's API
