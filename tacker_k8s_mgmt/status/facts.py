@@ -134,6 +134,17 @@ class Cell:
     findings: tuple[Finding, ...] = ()
 
 
+UNKNOWN = Cell("?")
+ABSENT = Cell("-")
+#: The column has nothing to do with the row.
+BLANK = Cell("")
+
+
+def differs(text: str, what: str, remedy: Remedy) -> Cell:
+    """A cell with one finding."""
+    return Cell(text, (Finding(what, remedy),))
+
+
 @dataclass(frozen=True)
 class Row:
     """One VM, or what a source takes for one, a port of a CNF, or a tenant.

@@ -8,8 +8,16 @@ from tacker_k8s_mgmt.model.exposure import Exposure, of_service, shown
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.services import Service
-from tacker_k8s_mgmt.status.columns import ABSENT, BLANK, UNKNOWN, differs
-from tacker_k8s_mgmt.status.facts import Cell, Remedy, Row, Source
+from tacker_k8s_mgmt.status.facts import (
+    ABSENT,
+    BLANK,
+    UNKNOWN,
+    Cell,
+    Remedy,
+    Row,
+    Source,
+    differs,
+)
 
 _HEAL = Remedy("Heal the CNF.")
 

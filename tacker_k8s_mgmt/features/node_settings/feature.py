@@ -31,8 +31,8 @@ from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.request.reader import ClusterRequest
-from tacker_k8s_mgmt.status.columns import SEND_AGAIN
 from tacker_k8s_mgmt.status.facts import Contribution, Finding, Source
+from tacker_k8s_mgmt.status.rows import SEND_AGAIN
 
 LOG = logging.getLogger(__name__)
 

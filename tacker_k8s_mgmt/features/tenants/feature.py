@@ -26,14 +26,17 @@ from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tacker_k8s_mgmt.request.reader import TENANTS, ClusterRequest
 from tacker_k8s_mgmt.request.tenants import Tenant
-from tacker_k8s_mgmt.status.columns import ABSENT, BLANK, UNKNOWN, differs
 from tacker_k8s_mgmt.status.facts import (
+    ABSENT,
+    BLANK,
+    UNKNOWN,
     Cell,
     Contribution,
     Finding,
     Remedy,
     Row,
     Source,
+    differs,
 )
 
 _SEND_AGAIN = Remedy(
