@@ -11,7 +11,6 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt.kubespray import checkout, inventory
 from tacker_k8s_mgmt.model.nodes import Role, name_nodes
-from tacker_k8s_mgmt.request.accounts import PASSWORD_FILE
 from tests.helpers.samples import (
     KEY,
     REMOVED,
@@ -142,31 +141,6 @@ class TestInventory:
     @pytest.mark.parametrize("used_for", [["ansible"], ["ansible", "vms"]])
     def test_playbooks_that_need_no_bastion_get_none(self, used_for):
         assert way({**BASTION, "bastion.used_for": used_for}) is None
-
-    def test_a_password_is_read_from_a_file(self):
-        words = proxy_command(BASTION)
-        path = f"/home/ansible/clusters/simple/{PASSWORD_FILE}"
-        assert words[:6] == [
-            *("env", "SSH_ASKPASS_REQUIRE=never", "sshpass", "-f", path, "ssh")
-        ]
-        assert "PreferredAuthentications=password,keyboard-interactive" in words
-
-    def test_a_key_is_the_only_way_in(self):
-        words = proxy_command(WITH_KEY)
-        assert words[0] == "ssh"
-        assert "BatchMode=yes" in words
-        assert "IdentitiesOnly=yes" in words
-        assert "PreferredAuthentications=publickey" in words
-        name = parsed(WITH_KEY).bastion_account.private_key.file_name
-        path = f"/home/ansible/clusters/simple/{name}"
-        assert f'IdentityFile="{path}"' in words
-
-    def test_only_the_clusters_own_host_keys_count(self):
-        words = proxy_command(BASTION)
-        assert "StrictHostKeyChecking=yes" in words
-        assert "GlobalKnownHostsFile=/dev/null" in words
-        known = "/home/ansible/clusters/simple/known_hosts"
-        assert f'UserKnownHostsFile="{known}"' in words
 
     def test_ansible_does_not_take_its_socket_for_the_nodes(self):
         """Ansible sets no path of its own where an option has this name."""

@@ -83,14 +83,10 @@ class TestParameters:
         assert account.host_keys == (GIVEN,)
 
     @pytest.mark.parametrize(("place", "role"), GROUPS.items())
-    def test_of_a_group_they_are_a_list(self, place, role):
+    def test_of_a_group_they_are_a_list_or_one(self, place, role):
         given = [GIVEN, PAIRS["rsa"]]
         assert parsed({place: given}).account(role).host_keys == tuple(given)
-
-    @pytest.mark.parametrize("place", GROUPS)
-    def test_one_need_not_be_put_into_a_list(self, place):
-        made = parsed({place: GIVEN})
-        assert made.account(GROUPS[place]).host_keys == (GIVEN,)
+        assert parsed({place: GIVEN}).account(role).host_keys == (GIVEN,)
 
     @pytest.mark.parametrize("place", [*PLACES, *GROUPS])
     @pytest.mark.parametrize("nothing", [None, "", " "])

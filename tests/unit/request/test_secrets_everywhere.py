@@ -15,7 +15,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
-from tacker_k8s_mgmt.request import reader, secrets, structure
+from tacker_k8s_mgmt.request import reader, structure
 from tacker_k8s_mgmt.request.installation import ClusterRequest
 from tacker_k8s_mgmt.request.structure import Structure
 from tacker_k8s_mgmt.text import Redactor
@@ -247,8 +247,3 @@ def test_no_refusal_repeats_it_wherever_it_was_misplaced(place):
             t for t in said if MARK in t and "is not a known attribute" not in t
         ]
         assert all(text.isprintable() for text in said)
-
-
-def test_every_secret_of_the_models_has_a_case():
-    found = {".".join(at) for at, _ in secrets.attributes(ClusterRequest)}
-    assert found - set(VALUES) == {"applications.*.secrets.*.data.*.value"}

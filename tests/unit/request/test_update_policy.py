@@ -145,37 +145,25 @@ class TestLogins:
         "worker_node.private_key_passphrase": "old passphrase",
     }
 
-    def worker(self, change, stored):
-        made = merged({"worker_node": change}, changed(stored))
-        return made.workers
-
-    def test_a_key_drops_the_stored_password(self):
-        made = self.worker({"private_key": PATH}, {})
-        assert made.password is None
-        assert made.private_key.get_secret_value() == PATH
-
-    def test_a_password_drops_the_stored_key_and_its_passphrase(self):
-        made = self.worker({"password": "new-s3cret"}, self.BY_KEY)
-        assert made.password.get_secret_value() == "new-s3cret"
-        assert (made.private_key, made.private_key_passphrase) == (None, None)
-
-    def test_another_key_drops_the_old_ones_passphrase(self):
-        made = self.worker({"private_key": PATH}, self.BY_KEY)
-        assert made.private_key_passphrase is None
-
-    def test_both_together_are_both_taken(self):
-        made = self.worker({"private_key": PATH, "password": "new-s3cret"}, {})
-        assert made.password is not None
-        assert made.private_key is not None
-
-    def test_a_passphrase_alone_belongs_to_the_stored_key(self):
-        made = self.worker({"private_key_passphrase": "new"}, self.BY_KEY)
-        assert made.private_key.get_secret_value() == KEY
-        assert made.private_key_passphrase.get_secret_value() == "new"
-
-    def test_a_user_name_alone_keeps_the_credentials(self):
-        made = self.worker({"username": "core"}, self.BY_KEY)
-        assert made.private_key is not None
+    @pytest.mark.parametrize(
+        ("change", "stored", "password", "key", "passphrase"),
+        [
+            # A key drops the stored password, and a password the key.
+            ({"private_key": PATH}, {}, None, PATH, None),
+            ({"password": "new-s3cret"}, BY_KEY, "new-s3cret", None, None),
+            # The passphrase was that of the key before.
+            ({"private_key": PATH}, BY_KEY, None, PATH, None),
+            ({"private_key_passphrase": "new"}, BY_KEY, None, KEY, "new"),
+            ({"private_key": PATH, "password": "p"}, {}, "p", PATH, None),
+            ({"username": "core"}, BY_KEY, None, KEY, "old passphrase"),
+        ],
+    )
+    def test_what_is_left_of_a_login(self, change, stored, password, key, passphrase):
+        made = merged({"worker_node": change}, changed(stored)).workers
+        given = (made.password, made.private_key, made.private_key_passphrase)
+        assert [one and one.get_secret_value() for one in given] == [
+            *(password, key, passphrase)
+        ]
 
     def test_of_the_load_balancer_too(self):
         made = merged({"external_lb_param": {"ssh_private_key": KEY}})
@@ -221,14 +209,12 @@ FIXED = {
     "address_family": ("ipv6", "the cluster was built on it"),
     "master_node.pod_cidr": ("10.1.0.0/16", "the cluster was built on it"),
     "master_node.cluster_cidr": ("10.1.0.0/16", "the cluster was built on it"),
-    "master_node.aspect_id": ("other", "it names what is in the Heat stack"),
-    "master_node.ssh_cp_name": ("other", "it names what is in the Heat stack"),
-    "master_node.nic_cp_name": ("other", "it names what is in the Heat stack"),
-    "worker_node.aspect_id": ("other", "it names what is in the Heat stack"),
-    "worker_node.ssh_cp_name": ("other", "it names what is in the Heat stack"),
-    "worker_node.nic_cp_name": ("other", "it names what is in the Heat stack"),
-    "external_lb_param.ssh_cp_name": ("other", "it names what is in the Heat stack"),
-    "external_lb_param.nic_cp_name": ("other", "it names what is in the Heat stack"),
+    **{
+        f"{group}.{name}": ("other", "it names what is in the Heat stack")
+        for group in ("master_node", "worker_node", "external_lb_param")
+        for name in ("aspect_id", "ssh_cp_name", "nic_cp_name")
+        if (group, name) != ("external_lb_param", "aspect_id")
+    },
     "external_lb_param.api_port": (8443, "the nodes and the VIM reach the API there"),
     "ansible.transferring_inventory_path": (
         "/srv/clusters/other",
