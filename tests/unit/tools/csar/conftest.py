@@ -12,7 +12,7 @@ from tacker_k8s_mgmt.tools.csar import archive
 from tacker_k8s_mgmt.tools.csar.build import build
 from tacker_k8s_mgmt.tools.csar.package_check import check
 from tacker_k8s_mgmt.tools.csar.parts import samples
-from tacker_k8s_mgmt.tools.csar.tacker_api import V1, Api
+from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2, Api
 
 ENTRY = "Definitions/kubernetes_top.vnfd.yaml"
 TYPES = "Definitions/kubernetes_types.yaml"
@@ -46,11 +46,28 @@ def packed(
     return path
 
 
+class Packages(dict[tuple[str, str], Path]):
+    """Packages by flavour and API, each built when it is asked for."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+        self._root = root
+
+    def __missing__(self, key: tuple[str, str]) -> Path:
+        flavour, name = key
+        path = self._root / f"{flavour}-{name}.zip"
+        self[key] = build(flavour, path, api={"v1": V1, "v2": V2}[name]).path
+        return path
+
+
 @pytest.fixture(scope="session")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("csar") / "simple.zip"
-    build("simple", path)
-    return path
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
+    return Packages(tmp_path_factory.mktemp("csar"))
+
+
+@pytest.fixture(scope="session")
+def package(packages: Packages) -> Path:
+    return packages["simple", "v1"]
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import pytest
 import yaml
 
 from tacker_k8s_mgmt.tools.csar import archive
-from tacker_k8s_mgmt.tools.csar.build import build
 from tacker_k8s_mgmt.tools.csar.package_check import check
 from tests.unit.tools.csar.conftest import packed, replaced, sample
 
@@ -15,17 +14,13 @@ NESTED = "BaseHOT/ha/nested/base_hot_nested_master.yaml"
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory):
-    path = tmp_path_factory.mktemp("csar") / "ha.zip"
-    build("ha", path)
-    return path
+def package(packages):
+    return packages["ha", "v1"]
 
 
 @pytest.fixture(scope="module")
 def parts(package):
-    files = archive.read(package)
-    del files[archive.PATH]
-    return files
+    return archive.read(package)
 
 
 @pytest.fixture

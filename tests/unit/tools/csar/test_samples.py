@@ -207,16 +207,6 @@ def test_samples_name_no_real_machines_or_secrets():
         assert {value for kind, value in given if kind == "password"} <= names
 
 
-def test_placeholders_of_the_specifications_body_are_reported(package):
-    """Nothing else in it is wrong."""
-    report = check(package, {"spec": instantiate()})
-    assert [text.split(": ")[:2] for text in report.problems] == [
-        ["spec", "ansible.ip_address"],
-        ["spec", "ansible.kubespray_root_path"],
-        ["spec", "ansible.transferring_inventory_path"],
-    ]
-
-
 def filled_in():
     """The specification's body with address and paths."""
     body = instantiate()
@@ -383,25 +373,6 @@ def shown():
         r"^( *)\.\. code-block:: yaml\n\n((?:\1   .*\n|\n)+)", PAGE.read_text(), re.M
     )
     return [yaml.safe_load(textwrap.dedent(text)) for _, text in found]
-
-
-def part_of(one, whole):
-    """Whether a tree is a part of another, lists by their entries."""
-    if isinstance(one, dict):
-        return isinstance(whole, dict) and all(
-            key in whole and part_of(value, whole[key]) for key, value in one.items()
-        )
-    if isinstance(one, list) and one and isinstance(one[0], dict):
-        return all(any(part_of(entry, other) for other in whole) for entry in one)
-    return bool(one == whole)
-
-
-def test_the_page_on_a_vnfd_of_ones_own_shows_what_works(parts):
-    trees = [yaml.safe_load(parts[path]) for path in (TYPES, DF, HOT)]
-    blocks = shown()
-    assert len(blocks) == 4
-    for block in blocks:
-        assert any(part_of(block, tree) for tree in trees), block
 
 
 def without_balancer(tree):
