@@ -55,9 +55,12 @@ class Vm:
         return [line for line in asked if line.startswith(program)]
 
 
-def debian(sandbox: Sandbox, apt_get: str, state: str = NOT_INSTALLED) -> Vm:
+def debian(
+    sandbox: Sandbox, apt_get: str, state: str = NOT_INSTALLED, **tools: str
+) -> Vm:
     """A Debian or Ubuntu VM; *state* is what dpkg-query does."""
-    return Vm(sandbox, apt_get=apt_get, dpkg="exit 0", dpkg_query=state)
+    tools = {"dpkg": "exit 0", **tools}
+    return Vm(sandbox, apt_get=apt_get, dpkg_query=state, **tools)
 
 
 def test_package_is_installed_when_haproxy_is_absent(fresh):
@@ -220,13 +223,7 @@ def test_dnf_waits_for_its_mirror_too(fresh):
     ],
 )
 def test_cloud_init_is_waited_for_before_the_packages(fresh, cloud_init):
-    vm = Vm(
-        fresh,
-        cloud_init=cloud_init,
-        apt_get=INSTALLS,
-        dpkg="exit 0",
-        dpkg_query=NOT_INSTALLED,
-    )
+    vm = debian(fresh, INSTALLS, cloud_init=cloud_init)
     vm.environment["LB_PACKAGE_SECONDS"] = "1"
     assert vm.install().returncode == 0
     first, *_ = vm.calls()
@@ -291,12 +288,8 @@ def state_in(sandbox: Sandbox, state: str) -> tuple[Path, str]:
 @pytest.mark.parametrize("state", ["unpacked", "half-configured"])
 def test_an_installation_that_was_cut_off_is_brought_to_its_end(fresh, state):
     file, query = state_in(fresh, state)
-    vm = Vm(
-        fresh,
-        apt_get="exit 100",
-        dpkg=f"[[ ! -e {file} ]] || echo -n installed >{file}",
-        dpkg_query=query,
-    )
+    ends = f"[[ ! -e {file} ]] || echo -n installed >{file}"
+    vm = debian(fresh, "exit 100", query, dpkg=ends)
     vm.put()
     assert vm.install().returncode == 0
     (call,) = vm.calls()
@@ -305,12 +298,7 @@ def test_an_installation_that_was_cut_off_is_brought_to_its_end(fresh, state):
 
 def test_a_package_that_was_half_unpacked_is_unpacked_again(fresh):
     file, query = state_in(fresh, "half-installed")
-    vm = Vm(
-        fresh,
-        apt_get=f"[[ $* == *update* ]] || echo -n installed >{file}",
-        dpkg="exit 0",
-        dpkg_query=query,
-    )
+    vm = debian(fresh, f"[[ $* == *update* ]] || echo -n installed >{file}", query)
     vm.put()
     assert vm.install().returncode == 0
     tools = [call.split()[0] for call in vm.calls()]
@@ -319,12 +307,8 @@ def test_a_package_that_was_half_unpacked_is_unpacked_again(fresh):
 
 def test_what_dpkg_cannot_bring_to_an_end_is_a_failure(fresh):
     said = "dpkg: error processing package haproxy (--configure):"
-    vm = Vm(
-        fresh,
-        apt_get="exit 0",
-        dpkg=f"echo '{said}' >&2; exit 1",
-        dpkg_query="echo half-configured",
-    )
+    fails = f"echo '{said}' >&2; exit 1"
+    vm = debian(fresh, "exit 0", "echo half-configured", dpkg=fails)
     vm.put()
     assert said in fresh.refused(*INSTALL, **vm.environment)
     assert fresh.written() == {}
@@ -354,7 +338,7 @@ FORBIDDEN = (
 def test_nothing_but_the_distributions_haproxy_is_fetched(fresh):
     """No other repository, no root shell for a user, no kubectl: nor asked for."""
     tools = dict.fromkeys(FORBIDDEN, "exit 1")
-    vm = Vm(fresh, **tools, apt_get=INSTALLS, dpkg="exit 0", dpkg_query="exit 1")
+    vm = debian(fresh, INSTALLS, **tools)
     assert vm.install().returncode == 0
     assert {call.split()[0] for call in vm.calls()} == {"apt-get", "dpkg"}
     (install,) = [call for call in vm.calls() if " install " in call]
