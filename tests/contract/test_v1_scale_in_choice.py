@@ -20,7 +20,7 @@ from tacker.vnfm.infra_drivers.openstack import openstack
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.operations.scale import ScaleIn
-from tests.contract.test_heat_groups import STATES, group, heat
+from tests.contract.heat_groups import STATES, group, heat
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import instantiated, run, state
