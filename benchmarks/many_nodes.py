@@ -15,7 +15,6 @@ from typing import Any, cast
 
 from benchmarks import figures
 from benchmarks.figures import OperationFigures
-from tacker_k8s_mgmt.hooks.hook import Operation
 from tacker_k8s_mgmt.journal import Journal
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.model.timeline import Timeline
@@ -23,7 +22,7 @@ from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut
 from tacker_k8s_mgmt.operations.state import OperationContext
-from tacker_k8s_mgmt.operations.step import Runner
+from tacker_k8s_mgmt.operations.step import Operation, Runner
 from tacker_k8s_mgmt.remote import heat
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.remote.timing import Clock

@@ -1,44 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One call of a hook: its parameters, and how its steps are run and recorded.
+"""One call of a hook: its request, its cluster, and how its steps are run and recorded.
 
-An entry of the API's table says how a hook reads its parameters and what it does. There
-is one way to run an entry. The tables are in ``v1/driver.py`` and ``v2/driver.py``,
-where a hook that does not fit this pattern is a function.
-
-What a request that modifies a VNF instance changes of its cluster is found here, too.
+The hooks themselves are the methods of the drivers, in ``v1/driver.py`` and
+``v2/driver.py``. The request is read once in a call.
 """
 
 import abc
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import config, errors, journal
 from tacker_k8s_mgmt.features.table import FEATURES
-from tacker_k8s_mgmt.hooks.advice import RESUME, attached
+from tacker_k8s_mgmt.hooks.advice import RESUME, Advice, AdviceFor, attached
 from tacker_k8s_mgmt.model import playbooks
 from tacker_k8s_mgmt.model.playbooks import Progress
 from tacker_k8s_mgmt.operations.state import OperationContext
-from tacker_k8s_mgmt.operations.step import Runner, Step
+from tacker_k8s_mgmt.operations.step import Operation, Runner
 from tacker_k8s_mgmt.remote import operator_server
 from tacker_k8s_mgmt.remote.local_files import ProfileFiles
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.request import profiles
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
-from tacker_k8s_mgmt.request.profile_document import Source
+from tacker_k8s_mgmt.request.profile_document import ResolvedProfile, Source
 from tacker_k8s_mgmt.request.reader import ClusterRequest, RequestReader
 from tacker_k8s_mgmt.request.secrets import Resolver
 from tacker_k8s_mgmt.text import Redactor, in_line
 
 LOG = logging.getLogger(__name__)
-
-S = TypeVar("S", bound=Site)
-P = TypeVar("P", ClusterRequest, ClusterRequest | None)
 
 #: The structures with the secrets that the end of a cluster needs: its VMs go anyway.
 SERVER_ONLY = ("ansible", "bastion")
@@ -47,11 +41,12 @@ _MEND = "If the request is right, mend what it refers to and send `retry`. If no
 _LOG_SECONDS = 60.0  # between two lines about one play
 
 
-class Hook(abc.ABC, Generic[S]):
+class Hook(abc.ABC):
     """One call of a hook for one VNF instance.
 
     :param conf: Tacker's configuration.
     :param api: ``v1`` or ``v2``.
+    :ivar patch: ``metadata`` of a request that modifies the VNF instance.
     """
 
     def __init__(
@@ -61,133 +56,277 @@ class Hook(abc.ABC, Generic[S]):
         self.options = conf[config.GROUP]
         self.state_path = config.state_path(conf)
         self.name = name
+        self.vnf_id = vnf_id
+        self.api = api
         self.clock = Clock()
-        #: ``metadata`` of a request that modifies the VNF instance.
         self.patch: Mapping[str, Any] = {}
-        self._vnf_id = vnf_id
+        self._advice: AdviceFor = RESUME
+        self._redact = Redactor(())
         self._play = 0
         self._logged = 0.0
-        self._api = api
 
     @functools.cached_property
     def _journal(self) -> journal.Journal:
         # Created on first use: most VNFs are not ours.
-        keep, place = self.options.journal_keep, (self.state_path, self._vnf_id)
-        return journal.Journal(*place, self.name, LOG.warning, api=self._api, keep=keep)
+        keep, place = self.options.journal_keep, (self.state_path, self.vnf_id)
+        return journal.Journal(*place, self.name, LOG.warning, api=self.api, keep=keep)
 
-    def _read(self, parse: Callable[[], P], advice: str, retried: bool = True) -> P:
-        """Read parameters, and log their warnings.
+    @property
+    def instantiates(self) -> bool:
+        """Whether the request is that of an instantiation."""
+        return self.name.startswith("instantiate_")
 
-        :param advice: what the operator sends when they are wrong.
-        :param retried: whether Tacker calls the hook again at a retry.
-        :raises ParamError: with every problem.
-        """
-        try:
-            params = parse()
-        except errors.ParamError as exc:
-            exc.hint = advice or exc.hint
-            if exc.retryable and retried:
-                exc.hint = f"{_MEND} {exc.hint}"
-            raise
-        for warning in params.warnings if params else ():
-            LOG.warning("VNF instance %s: %s", self._vnf_id, warning)
-        return params
+    # What Tacker has, by its API
 
-    def find_profile(self, needed: Collection[str] | None = None) -> Source:
-        """Finds the profile that a request or the stored parameters name.
+    @abc.abstractmethod
+    def parameters(self) -> tuple[Any, Any]:
+        """``additionalParams`` of the instantiation, and those of a later request."""
 
-        What it stood for at instantiation is kept, and holds for the cluster's life.
+    @property
+    @abc.abstractmethod
+    def metadata(self) -> Mapping[str, Any]:
+        """Those of the VNF instance, as the operation leaves them."""
 
-        :param needed: see :class:`.RequestReader`; the end of a cluster needs no
-            profile.
-        """
-        kept = self.kept_profile()
-        files = ProfileFiles(self.state_path, self.package)
-        if self.name == "instantiate_start":
-            return files
-        if self.name.startswith("instantiate_"):
-            return profiles.kept_or(kept, files)
-        without = profiles.nothing if needed == SERVER_ONLY else profiles.lost
-        return profiles.kept_or(kept, without)
-
-    def find_server(self) -> OperatorServer | None:
-        """Finds the operator's Ansible server, for parameters without one.
-
-        :raises TackerConfigError: ``tacker.conf`` is wrong.
-        """
-        return operator_server.find(self.options, self._vnf_id)
-
-    def reader(
-        self, resolver: Resolver, needed: Collection[str] | None = None
-    ) -> RequestReader:
-        """Reads the parameters; see :class:`.RequestReader`."""
-        find = (self.find_profile(needed), self.find_server)
-        return RequestReader(resolver, needed, *find, self.metadata)
+    @property
+    @abc.abstractmethod
+    def vnfcs(self) -> Mapping[str, str]:
+        """The server of each VNFC, by the VNFC's id."""
 
     @abc.abstractmethod
     def kept_profile(self) -> Any:
         """What is kept of the cluster's profile; None if nothing is."""
 
     @abc.abstractmethod
+    def keep_profile(self, profile: ResolvedProfile | None) -> None:
+        """Keep what the profile stands for, for the cluster's life."""
+
+    @abc.abstractmethod
     def package(self) -> str:
         """The directory of the VNF package."""
 
-    def with_logins(self, params: ClusterRequest, read: Callable[[], P]) -> P:
-        """Parameters with the logins of the VMs, if work on these is to be done.
-
-        :param params: without them.
-        :param read: reads all of them; without some, that work is left out.
-        """
-        if not params.deletes_volumes:
-            return params
-        try:
-            return read()
-        except errors.ParamError as error:
-            LOG.warning("VNF instance %s: %s", self._vnf_id, error)
-            return params
-
-    def begin(self) -> None:
-        """Prepare for work; called once the parameters are read."""
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """Those of the VNF instance, as the operation leaves them."""
-        return {}
-
-    def vnfcs(self) -> Mapping[str, str]:
-        """The server of each VNFC, by the VNFC's id."""
-        return {}
+    @abc.abstractmethod
+    def resolver(self) -> Resolver:
+        """Resolves references to secrets."""
 
     @abc.abstractmethod
-    def site(self, params: ClusterRequest) -> S:
+    def site(self, request: ClusterRequest) -> Site:
         """What an operation on this VNF instance may touch."""
 
-    def details(self) -> Mapping[str, Any]:
-        """What the journal records of the operation at its start; see :func:`named`."""
-        return {}
+    @property
+    @abc.abstractmethod
+    def vnf_name(self) -> str:
+        """The name of the VNF instance, if it has one."""
+
+    @property
+    @abc.abstractmethod
+    def occurrence(self) -> str:
+        """The id of Tacker's LCM operation occurrence; "" if it is not known."""
+
+    @abc.abstractmethod
+    def scale(self) -> tuple[str, str, int | None] | None:
+        """Type, aspect and number of steps of the request's scale; None for others."""
+
+    @abc.abstractmethod
+    def begin(self) -> None:
+        """Prepare for work; called before the first step."""
+
+    # The request
+
+    def request(
+        self,
+        *,
+        wrong: Advice,
+        secrets: Collection[str] | None = None,
+        resolve: bool = True,
+        retried: bool = True,
+        upgrade: bool = False,
+    ) -> ClusterRequest | None:
+        """The stored parameters, updated by those of this request.
+
+        :param wrong: what the operator sends when they are wrong.
+        :param secrets: the structures whose secrets are needed, None for all.
+        :param resolve: whether references are resolved, and not only checked.
+        :param retried: whether Tacker calls the hook again at a retry.
+        :param upgrade: whether the Kubernetes version may change, too.
+        :returns: None if the VNF is not a cluster.
+        :raises ParamError: with every problem.
+        """
+        reader = self.reader(secrets, resolve=resolve)
+        with _advised(wrong, retried=retried):
+            request = reader.update(*self.parameters(), upgrade=upgrade)
+        if request:
+            self._warn(request)
+            if self.instantiates:
+                self.keep_profile(request.expansion)
+        return request
+
+    def with_former_secrets(
+        self, requests: Callable[[], Any], wrong: Advice
+    ) -> ClusterRequest:
+        """The stored parameters, with the secrets of former requests.
+
+        :param requests: returns their ``additionalParams``, latest first.
+        :param wrong: as above.
+        :raises ParamError: with every problem.
+        """
+        reader = self.reader()
+        with _advised(wrong, retried=False):
+            request = reader.with_former_secrets(self.parameters()[0], requests())
+        self._warn(request)
+        return request
+
+    def _warn(self, request: ClusterRequest) -> None:
+        for warning in request.warnings:
+            LOG.warning("VNF instance %s: %s", self.vnf_id, warning)
+
+    def reader(
+        self, secrets: Collection[str] | None = None, *, resolve: bool = True
+    ) -> RequestReader:
+        """Reads the parameters.
+
+        :param secrets: as in :meth:`request`, and *resolve*.
+        """
+        return RequestReader(
+            self.resolver() if resolve else None,
+            secrets,
+            self.profile_source(secrets),
+            self.operators_server,
+            self.metadata,
+        )
+
+    def profile_source(self, secrets: Collection[str] | None) -> Source:
+        """Finds the profile that a request or the stored parameters name.
+
+        What it stood for at instantiation is kept, and holds for the cluster's life.
+        The end of a cluster needs no profile.
+        """
+        files = ProfileFiles(self.state_path, self.package)
+        if self.name == "instantiate_start":
+            return files
+        if self.instantiates:
+            return profiles.kept_or(self.kept_profile(), files)
+        without = profiles.nothing if secrets == SERVER_ONLY else profiles.lost
+        return profiles.kept_or(self.kept_profile(), without)
+
+    def operators_server(self) -> OperatorServer | None:
+        """Finds the operator's Ansible server, for parameters without one.
+
+        :raises TackerConfigError: ``tacker.conf`` is wrong.
+        """
+        return operator_server.find(self.options, self.vnf_id)
+
+    def with_logins(self, request: ClusterRequest, wrong: Advice) -> ClusterRequest:
+        """The request with the logins of the VMs, if work on these is to be done.
+
+        :param request: without them. If they cannot be had, that work is left out.
+        """
+        if not request.deletes_volumes:
+            return request
+        try:
+            return self.request(wrong=wrong) or request
+        except errors.ParamError as error:
+            LOG.warning("VNF instance %s: %s", self.vnf_id, error)
+            return request
+
+    # The work
+
+    @contextmanager
+    def cluster(
+        self, *, wrong: Advice, advice: AdviceFor = RESUME, **how: Any
+    ) -> Iterator[OperationContext | None]:
+        """The cluster of this VNF instance, or None if the VNF is not ours.
+
+        The request is read and the site is opened; an error says what to send.
+
+        :param wrong: what to send when the request is wrong.
+        :param advice: what to send when the hook fails otherwise.
+        :param how: see :meth:`request`.
+        """
+        with attached(advice):
+            request = self.request(wrong=wrong, **how)
+            if request is None:
+                yield None
+                return
+            with self.opened(request, advice) as cluster:
+                yield cluster
+
+    @contextmanager
+    def opened(
+        self, request: ClusterRequest, advice: AdviceFor = RESUME
+    ) -> Iterator[OperationContext]:
+        """The cluster of a request that was read.
+
+        :param advice: what to send when a step fails.
+        """
+        self._advice = advice
+        self._redact = Redactor(request.secrets())
+        with self.site(request) as site:
+            yield self._context(request, site)
+
+    def _context(self, request: ClusterRequest, site: Site) -> OperationContext:
+        return OperationContext(
+            request,
+            self.vnf_id,
+            site,
+            self.clock,
+            ready_timeout=self.options.ready_timeout,
+            poll_interval=self.options.poll_interval,
+            on_progress=self.progress,
+            metadata=self.metadata,
+            patch=self.patch,
+            vnfcs=self.vnfcs,
+            features=FEATURES,
+        )
 
     def run(
         self,
-        steps: Sequence[Step],
-        secrets: Sequence[str],
-        advice: Callable[[Exception], str],
-        left: Callable[[], str] = lambda: "",
+        operation: Operation,
+        *,
+        advice: AdviceFor | None = None,
         followed_by: str = "",
     ) -> None:
-        """Run the steps.
+        """Take the steps of an operation on the cluster that was opened.
 
-        :param secrets: redacted in every error text.
-        :param advice: returns what the operator sends after an error.
-        :param left: returns what a failure leaves behind.
-        :param followed_by: the hook of the same operation that is recorded next.
+        :param advice: what to send when a step fails, in place of the cluster's.
+        :param followed_by: the hook of the same operation whose work is recorded next;
+            "" if there is none.
+        :raises StepFailed: at the first step that fails.
         """
-        redact, place = Redactor(secrets), (self._journal, self.clock)
-        details = self.details()
-        runner = Runner(self.name, *place, redact, left, advice, followed_by, details)
+        self.begin()
+        found = advice or self._advice
+
+        def advised(error: Exception) -> tuple[str, tuple[str, ...]]:
+            sent = found(error)
+            return sent.text, tuple(verb.value for verb in sent.verbs)
+
+        runner = Runner(
+            self.name,
+            self._journal,
+            self.clock,
+            self._redact,
+            operation.left,
+            advised,
+            followed_by,
+            self._details(),
+        )
         try:
-            runner.run(steps)
+            runner.run(operation.steps())
         finally:
             self._write_metrics()
+
+    def _details(self) -> dict[str, Any]:
+        """What the journal records of the operation at its start, as far as known."""
+        known = {"vnf_name": self.vnf_name, "lcm_op_occ_id": self.occurrence}
+        details: dict[str, Any] = {name: text for name, text in known.items() if text}
+        # Work for a CNF that is scaled has no request of the cluster.
+        scale = self.scale() if self.name.startswith("scale_") else None
+        if scale:
+            kind, aspect, steps = scale
+            direction = "out" if kind == "SCALE_OUT" else "in"
+            # Without their number, one, as in Tacker's API.
+            size = {"direction": direction, "aspect": aspect, "steps": steps or 1}
+            details["scale"] = size
+        return details
 
     def _write_metrics(self) -> None:
         """Add the operation to the metrics; it does not fail because of them."""
@@ -202,22 +341,6 @@ class Hook(abc.ABC, Generic[S]):
         except Exception as error:
             # Whatever there may be in a file.
             LOG.warning("The metrics of %s are not up to date: %s", directory, error)
-
-    def dependencies(self, params: ClusterRequest, site: Site) -> OperationContext:
-        """The dependencies of an operation on the cluster."""
-        return OperationContext(
-            params,
-            self._vnf_id,
-            site,
-            self.clock,
-            ready_timeout=self.options.ready_timeout,
-            poll_interval=self.options.poll_interval,
-            on_progress=self.progress,
-            metadata=self.metadata,
-            patch=self.patch,
-            vnfcs=self.vnfcs(),
-            features=FEATURES,
-        )
 
     def progress(self, progress: Progress) -> None:
         """Record a playbook's progress: each change in the journal, each play, and each
@@ -236,101 +359,13 @@ class Hook(abc.ABC, Generic[S]):
         self._journal.record("note", text=text)
 
 
-def named(vnf_name: Any, occurrence: Any) -> dict[str, str]:
-    """What the journal records of each operation, as far as it is known.
-
-    :param vnf_name: of the VNF instance.
-    :param occurrence: id of Tacker's LCM operation occurrence.
-    """
-    known = {"vnf_name": vnf_name, "lcm_op_occ_id": occurrence}
-    return {name: str(value) for name, value in known.items() if value}
-
-
-def scale_details(kind: str, aspect: str, steps: int | None) -> dict[str, Any]:
-    """What the journal records of a scale.
-
-    :param kind: ``SCALE_OUT`` or ``SCALE_IN``.
-    :param steps: their number; None: one, as in Tacker's API.
-    """
-    direction = "out" if kind == "SCALE_OUT" else "in"
-    scale = {"direction": direction, "aspect": aspect, "steps": steps or 1}
-    return {"scale": scale}
-
-
-AdviceFor = Callable[[Exception], str]
-H = TypeVar("H", bound=Hook[Any])
-Entered = TypeVar("Entered")
-
-
-class Operation(Protocol):
-    """An operation of the lifecycle."""
-
-    def steps(self) -> Sequence[Step]: ...
-
-    def left(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What one call of a hook does.
-
-    :param left: returns what a failed step leaves behind.
-    :param advice: what to send then, in place of the hook's own advice.
-    :param after: is called when all steps have succeeded.
-    :param is_last: whether the hook that usually follows has nothing to do this time.
-    """
-
-    steps: Sequence[Step]
-    left: Callable[[], str] = lambda: ""
-    advice: AdviceFor | None = None
-    after: Callable[[], object] = lambda: None
-    is_last: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        operation: Operation,
-        advice: AdviceFor | None = None,
-        after: Callable[[], object] = lambda: None,
-    ) -> "Plan":
-        """The plan of an operation, whose list of steps may grow while it runs."""
-        return cls(operation.steps(), operation.left, advice, after)
-
-
-@dataclass(frozen=True)
-class Entry(Generic[H, Entered]):
-    """One hook of an API.
-
-    :param read: reads the parameters, given *param_advice*; returns None when there is
-        nothing to do.
-    :param plan: returns what this call does.
-    :param param_advice: what to send when the parameters are wrong.
-    :param advice: what to send when the hook fails otherwise.
-    :param followed_by: the hook of the same operation whose work comes next; "" if
-        there is none, or none with an entry.
-    """
-
-    read: Callable[[H, str], ClusterRequest | None]
-    plan: Callable[[H, OperationContext, Entered], Plan]
-    _: KW_ONLY
-    param_advice: str
-    advice: AdviceFor = RESUME
-    followed_by: str = ""
-
-    def __call__(self, hook: H) -> None:
-        """Run the hook.
-
-        :raises K8sMgmtError: with what to correct and what to send.
-        """
-        with attached(self.advice):
-            params = self.read(hook, self.param_advice)
-            if params is None:
-                return
-            hook.begin()
-            with hook.site(params) as site:
-                plan = self.plan(hook, hook.dependencies(params, site), site)
-                advice = plan.advice or self.advice
-                followed_by = "" if plan.is_last else self.followed_by
-                secrets = params.secrets()
-                hook.run(plan.steps, secrets, advice, plan.left, followed_by)
-                plan.after()
+@contextmanager
+def _advised(wrong: Advice, *, retried: bool) -> Iterator[None]:
+    """Say what to send when the parameters are wrong; see :meth:`Hook.request`."""
+    try:
+        yield
+    except errors.ParamError as exc:
+        exc.hint = wrong.text or exc.hint
+        if exc.retryable and retried:
+            exc.hint = f"{_MEND} {exc.hint}"
+        raise

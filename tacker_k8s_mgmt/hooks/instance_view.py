@@ -6,10 +6,19 @@ No cluster is asked. Both APIs of Tacker name the states alike.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+#: The attribute of a cluster in ``additionalParams``, in both spellings.
+PARAMETERS = ("k8s_cluster_installation_param", "k8sClusterInstallationParam")
 COMPLETED = "COMPLETED"
 #: An operation in one of these is over. Tacker's v1 API has no constant for the last.
 ENDED = (COMPLETED, "FAILED", "ROLLED_BACK")
+
+
+def has_parameters(additional_params: Mapping[str, Any] | None) -> bool:
+    """Whether a request has the attribute of a cluster, valid or not."""
+    given = additional_params or {}
+    return any(given.get(name) is not None for name in PARAMETERS)
 
 
 def described(occurrences: Iterable[tuple[object, object, object]]) -> str:

@@ -18,15 +18,18 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from tacker_k8s_mgmt import config, errors, text
-from tacker_k8s_mgmt.hooks import advice
-from tacker_k8s_mgmt.hooks.hook import Operation
+from tacker_k8s_mgmt.hooks.advice import Advice
 from tacker_k8s_mgmt.hooks.instance_view import ClusterSummary
 from tacker_k8s_mgmt.hooks.v1 import lookup as v1_lookup
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.operations.state import OperationContext
+from tacker_k8s_mgmt.operations.step import Operation
 from tacker_k8s_mgmt.remote.readonly_site import NoSuchInstance, OpenCluster
+from tacker_k8s_mgmt.status.facts import HealCommands
 
-_AGAIN = advice.Advice("The same command, run again, goes on from here.", refused="")
+_AGAIN = Advice(
+    (), "The same command, run again, goes on from here.", refused=Advice((), "")
+)
 
 
 @contextmanager
@@ -39,9 +42,18 @@ def opened(vnf: str, config_files: Sequence[str] = ()) -> Iterator[OpenCluster]:
     :raises ParamError: this release does not accept its parameters.
     """
     _configure(config_files)
-    instance = record(vnf).opened()
-    with instance.view:
-        yield instance
+    found = record(vnf)
+    hook, request = found.command("cluster check")
+    with found.view(hook, request) as view:
+        yield OpenCluster(
+            hook.vnf_id,
+            hook.vnf_name,
+            found.open_operation,
+            request,
+            view,
+            hook.metadata,
+            HealCommands(hook.vnf_id, hook.api, hook.vnfcs),
+        )
 
 
 def listed(config_files: Sequence[str] = ()) -> list[ClusterSummary]:
@@ -76,10 +88,10 @@ def run(
     :raises StepFailed: a step has failed.
     """
     _configure(config_files)
-    hook, params = record(vnf_id).command(name)
+    hook, request = record(vnf_id).command(name)
     _refuse_other_user(hook.state_path)
-    with hook.site(params) as site:
-        site.lock()
+    with hook.opened(request, _AGAIN) as cluster:
+        cluster.site.lock()
         # Tacker's operations hold it only during their hooks. Asked before, one that
         # begins meanwhile would pass unseen.
         if unfinished := record(vnf_id).open_operation:
@@ -88,8 +100,7 @@ def run(
                 hint="Wait for its end; one that has failed is ended with `retry`, "
                 "`rollback` or `fail`. Nothing was changed.",
             )
-        work = operation(hook.dependencies(params, site))
-        hook.run(work.steps(), params.secrets(), _AGAIN, work.left)
+        hook.run(operation(cluster))
 
 
 def _refuse_other_user(state_path: str) -> None:

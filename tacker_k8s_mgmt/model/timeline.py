@@ -80,6 +80,8 @@ class Operation:
     :param failed_tasks: of the playbook that failed.
     :param problems: one sentence each; what failed otherwise.
     :param advice: what to do next; it is a part of ``error``, too.
+    :param verbs: Tacker's for an operation that failed, those that the advice is to
+        send; None in journals of former releases.
     :param scale: direction, aspect and number of steps of a scale, in words.
     :param vnf_name: of the VNF instance.
     :param occurrence: id of Tacker's LCM operation occurrence.
@@ -100,6 +102,7 @@ class Operation:
     failed_tasks: tuple[TaskFailure, ...] = ()
     problems: tuple[str, ...] = ()
     advice: str = ""
+    verbs: tuple[str, ...] | None = None
     scale: str = ""
     vnf_name: str = ""
     occurrence: str = ""
@@ -241,6 +244,8 @@ class Timeline:
                 operation.failed_tasks = tuple(playbooks.failed_tasks(record))
                 operation.problems = tuple(fields.texts_of(record, "problems"))
                 operation.advice = fields.text_of(record, "advice")
+                if "verbs" in record:
+                    operation.verbs = tuple(fields.texts_of(record, "verbs"))
         return operation
 
     def _operation(self, record: Mapping[str, Any]) -> Operation:

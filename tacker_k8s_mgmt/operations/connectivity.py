@@ -35,7 +35,7 @@ from tacker_k8s_mgmt.operations import (
 from tacker_k8s_mgmt.operations.compare import see_none_rebuilt, settle
 from tacker_k8s_mgmt.operations.records import read_or_none
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
-from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.operations.step import Operation, Step
 from tacker_k8s_mgmt.topology import connection_points, membership
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import as_named
@@ -48,7 +48,7 @@ _BACK = (
 )
 
 
-class ConnectivityEnd:
+class ConnectivityEnd(Operation):
     """The steps of ``change_external_connectivity_end``.
 
     :param points: the connection points of the request.

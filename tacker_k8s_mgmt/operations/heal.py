@@ -31,13 +31,13 @@ from tacker_k8s_mgmt.operations.join import Join
 from tacker_k8s_mgmt.operations.leave import Leave
 from tacker_k8s_mgmt.operations.readiness import readiness_problem
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
-from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.operations.step import Operation, Step
 from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG = logging.getLogger(__name__)
 
 
-class HealStart:
+class HealStart(Operation):
     """The steps of ``heal_start`` for single VNFCs.
 
     :param servers: ids of the VNFCs by those of the servers to rebuild; read late.
@@ -210,7 +210,7 @@ class HealStart:
         self._leave.write_staying()
 
 
-class HealEnd:
+class HealEnd(Operation):
     """The steps of ``heal_end`` for single VNFCs.
 
     :param servers: ids of the VNFCs by those of the rebuilt servers; read late.

@@ -36,12 +36,12 @@ from tacker_k8s_mgmt.operations.records import (
     read_or_none,
 )
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
-from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.operations.step import Operation, Step
 from tacker_k8s_mgmt.operations.terminate import remove_own, terminate_start
 from tacker_k8s_mgmt.request import fields
 
 
-class Instantiate:
+class Instantiate(Operation):
     """The steps of ``instantiate_end``."""
 
     def __init__(self, deps: OperationContext) -> None:
@@ -162,7 +162,7 @@ class Instantiate:
         self._access = self._state.cluster().admin_access()
 
 
-class WholeHealStart:
+class WholeHealStart(Operation):
     """The steps of ``heal_start`` for a whole VNF, which remove nothing.
 
     :param listed: ids of the servers that Tacker lists.
@@ -187,10 +187,6 @@ class WholeHealStart:
             *terminate_start(self._state.site.vims),
             Step("record-vms", "record the VMs that are replaced", self._record),
         )
-
-    def left(self) -> str:
-        """What stays behind when a step fails."""
-        return ""
 
     def _record(self) -> None:
         state = self._state

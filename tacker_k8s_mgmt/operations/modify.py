@@ -11,7 +11,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.operations.compare import compare
 from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
-from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.operations.step import Operation, Step
 
 _CHECK = "check the metadata"
 
@@ -35,7 +35,7 @@ def concerned(features: Iterable[Feature], patch: Iterable[str]) -> tuple[Featur
     return tuple(one for one in features if any(map(one.owns, names)))
 
 
-class Modify:
+class Modify(Operation):
     """The steps of ``modify_information_end``, and of its rollback.
 
     :param patch: the metadata that the request changes.

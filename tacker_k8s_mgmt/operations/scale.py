@@ -21,14 +21,14 @@ from tacker_k8s_mgmt.operations.compare import compare
 from tacker_k8s_mgmt.operations.join import Join
 from tacker_k8s_mgmt.operations.leave import Leave, delete_nodes
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
-from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.operations.step import Operation, Step
 from tacker_k8s_mgmt.topology import membership
 from tacker_k8s_mgmt.topology.scaling_groups import Group, Member
 
 LOG = logging.getLogger(__name__)
 
 
-class ScaleOut:
+class ScaleOut(Operation):
     """The steps of ``scale_end``.
 
     :param stacks: ids of the servers, or stacks of group members, that Tacker added.
@@ -159,7 +159,7 @@ class ScaleOut:
         return ()
 
 
-class ScaleOutRollback:
+class ScaleOutRollback(Operation):
     """The steps of ``scale_rollback_start``, before Tacker deletes the new VMs.
 
     :param known: ids of the servers that the VNF had before the scale-out.
@@ -236,7 +236,7 @@ _COMPLETE = (
 )
 
 
-class ScaleIn:
+class ScaleIn(Operation):
     """The steps of ``scale_start``.
 
     :param stacks: ids of the group members' stacks that Tacker deletes

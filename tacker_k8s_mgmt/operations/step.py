@@ -5,6 +5,7 @@ A step first probes whether its outcome is already there, acts only if not, and 
 the outcome. So each hook can be run again, which Tacker's retry needs.
 """
 
+import abc
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,6 +48,36 @@ class Step:
         return "done"
 
 
+class Operation(abc.ABC):
+    """What is done to a cluster, in steps."""
+
+    @abc.abstractmethod
+    def steps(self) -> Sequence[Step]:
+        """The steps in the order of work; a list may grow while they are taken."""
+
+    def left(self) -> str:
+        """What a failed step leaves behind, in whole sentences; may undo something."""
+        return ""
+
+
+class Steps(Operation):
+    """The operation of these steps.
+
+    :param left: returns what a failed step leaves behind.
+    """
+
+    def __init__(self, *steps: Step, left: Callable[[], str] = lambda: "") -> None:
+        self._steps, self._left = steps, left
+
+    def steps(self) -> Sequence[Step]:
+        """See :meth:`Operation.steps`."""
+        return self._steps
+
+    def left(self) -> str:
+        """See :meth:`Operation.left`."""
+        return self._left()
+
+
 @dataclass(frozen=True)
 class Runner:
     """Takes the steps of one operation, and logs and records each.
@@ -54,7 +85,7 @@ class Runner:
     :param operation: its name, for log, journal and errors.
     :param on_failure: called after a failed step; may undo something, and returns in
         whole sentences what stays behind.
-    :param advice: returns what to send to Tacker after this error.
+    :param advice: returns what to send to Tacker after this error, and its verbs.
     :param followed_by: the hook of the same operation that is recorded next; "" for
         none.
     :param details: what the journal records of the operation at its start.
@@ -65,7 +96,7 @@ class Runner:
     clock: Clock
     redact: Redactor
     on_failure: Callable[[], str] = lambda: ""
-    advice: Callable[[Exception], str] = lambda error: ""
+    advice: Callable[[Exception], tuple[str, Sequence[str]]] = lambda error: ("", ())
     followed_by: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
 
@@ -130,12 +161,14 @@ class Runner:
             cause = f"{type(exc).__name__}: {exc}"
             hint = "This is a defect or an unforeseen answer; see the conductor's log. "
         left = self.redact(self.on_failure())
+        advice, verbs = self.advice(exc)
         return errors.StepFailed(
             operation=self.operation,
             **fields,
             cause=self.redact(cause),
             left=f" {left}" if left else "",
-            hint=f"{hint}{self.redact(self.advice(exc))}".rstrip(),
+            hint=f"{hint}{self.redact(advice)}".rstrip(),
+            verbs=verbs,
         )
 
 
@@ -143,7 +176,8 @@ def _details(failure: errors.StepFailed, redact: Redactor) -> dict[str, Any]:
     """What the text of a failure says, as the journal's fields for lists."""
     cause = failure.__cause__
     hint = redact(cause.hint) if isinstance(cause, errors.K8sMgmtError) else ""
-    details: dict[str, Any] = {"advice": f"{hint} {failure.hint}".strip()}
+    advice = f"{hint} {failure.hint}".strip()
+    details: dict[str, Any] = {"advice": advice, "verbs": failure.fields["verbs"]}
     if isinstance(cause, errors.PlaybookFailed) and cause.tasks:
         details["failed_tasks"] = [
             {key: redact(text) for key, text in task.items()} for task in cause.tasks

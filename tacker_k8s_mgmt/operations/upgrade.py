@@ -40,7 +40,7 @@ from tacker_k8s_mgmt.operations import (
 )
 from tacker_k8s_mgmt.operations.compare import compare, see_none_rebuilt
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects, OperationContext
-from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.operations.step import Operation, Step
 from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG = logging.getLogger(__name__)
@@ -290,7 +290,7 @@ _NODES = "check nodes, versions and control planes"
 _SHOWN = 10  # nodes of each version in an error; the rest is counted
 
 
-class UpgradeStart:
+class UpgradeStart(Operation):
     """The steps of ``change_current_package_start``: checks that change nothing."""
 
     def __init__(self, deps: OperationContext) -> None:
@@ -318,7 +318,7 @@ class UpgradeStart:
         see_none_rebuilt(self._deps)
 
 
-class Upgrade:
+class Upgrade(Operation):
     """The steps of ``change_current_package_end``.
 
     How many there are is known when the pending nodes are.

@@ -49,9 +49,15 @@ from tacker_k8s_mgmt.remote.vms import VmSessions
 from tacker_k8s_mgmt.request.accounts import Account, PrivateKey
 from tacker_k8s_mgmt.request.cluster_options import certificate_problems, hosts_entries
 from tacker_k8s_mgmt.request.reader import API_PORT, ClusterRequest
-from tacker_k8s_mgmt.topology import base_hot, connection_points, heat_stack
+from tacker_k8s_mgmt.topology import (
+    base_hot,
+    connection_points,
+    heat_stack,
+    scaling_groups,
+)
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
 LOG = logging.getLogger(__name__)
 
@@ -92,6 +98,10 @@ class Vnf(abc.ABC):
     def attachments(self) -> Sequence[Attachment]:
         """Return the ports of the VNF's Heat stack."""
         return connection_points.attachments(self._stack()[1])
+
+    def group_sizes(self) -> Mapping[str, GroupSize]:
+        """Return the sizes of the scaling groups in Heat, by the groups' names."""
+        return scaling_groups.sizes(self._stack()[1])
 
     def fixed_groups(self) -> Sequence[str]:
         """Return the groups of VMs whose ports Tacker cannot change."""

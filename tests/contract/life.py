@@ -22,8 +22,8 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks.v1 import driver, stack, vim_registry
-from tacker_k8s_mgmt.hooks.v1 import driver as metadata_patch
 from tacker_k8s_mgmt.hooks.v1 import hook as context
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.remote.ssh import login, session
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
@@ -67,7 +67,7 @@ class Site(context.V1Site):
 
     def __init__(self, hook, params):
         super().__init__(hook, params)
-        self.world = WORLDS[hook.instance.id]
+        self.world = WORLDS[hook.vnf_id]
         self.vims = self.world.vims
         self.attachments = self.world.attachments
         self.fixed_groups = self.world.fixed_groups
@@ -239,12 +239,12 @@ def main():
         cfg.CONF.set_override(name, value, group=config.GROUP)
     vars(context).update(V1Site=Site)
     # Tacker's database has the request.
-    vars(metadata_patch).update(read=lambda hook: SETTINGS)
+    V1Instance.requested_metadata = lambda instance: SETTINGS
     nothing = types.SimpleNamespace(find_stack=lambda name: None)
-    vars(stack).update(heat_of=lambda context, vnf_instance: nothing)
+    vars(stack).update(heat_of=lambda instance: nothing)
     Credentials.endpoint = endpoint
     vars(vim_registry).update(
-        VimRegistry=lambda context, vnf_instance: WORLDS[vnf_instance.id].vims,
+        VimRegistry=lambda instance: WORLDS[instance.vnf_id].vims,
         _plugin=lambda: types.SimpleNamespace(get_vims=lambda context: []),
     )
     session._KILL_AFTER = session._GRACE = 0.5

@@ -21,7 +21,7 @@ from tacker.db.migration.models import head  # noqa: F401
 from tacker.db.nfvo import nfvo_db
 from tacker.sol_refactored import objects as v2_objects
 
-from tacker_k8s_mgmt.hooks.v1 import vim_registry
+from tacker_k8s_mgmt.hooks.v1.instance import VIM_KEY
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.model.vim import VimSpec
@@ -193,7 +193,7 @@ def _vims(context: Any, params: Params) -> dict[str, str]:
         )
     context.session.commit()
     one = objects.VnfInstance.get_by_id(context, first)
-    one.vnf_metadata = {vim_registry.METADATA_KEY: vim_id}
+    one.vnf_metadata = {VIM_KEY: vim_id}
     one.instantiated_vnf_info.vnfc_resource_info = [
         objects.VnfcResourceInfo(
             id=str(uuid.uuid4()),

@@ -18,7 +18,12 @@ from tacker import manager, objects
 from tacker.db.vnfm import vnfm_db
 from tacker.objects import fields
 
-from tacker_k8s_mgmt.hooks.v1.instance import END_POINT, STACK_POINT, START_POINT, save
+from tacker_k8s_mgmt.hooks.v1.instance import (
+    END_POINT,
+    STACK_POINT,
+    START_POINT,
+    V1Instance,
+)
 
 objects.register_all()
 
@@ -77,7 +82,7 @@ def test_retry_will_go_on_from_the_point_that_was_saved(context, wanted):
     one = Instance()
     under_way = operation(context, one, fields.LcmOccsOperationState.PROCESSING)
     operation(context, one, fields.LcmOccsOperationState.COMPLETED)
-    assert save(context, one, wanted) == under_way
+    assert V1Instance(context, one).checkpoint(wanted) == under_way
     assert point(context, under_way) == wanted
     assert one.saved == 0
 
@@ -86,14 +91,14 @@ def test_retry_will_go_on_from_the_point_that_was_saved(context, wanted):
 def test_operations_that_tacker_may_go_on_with_stay(context, state):
     one = Instance()
     failed = operation(context, one, state, error_point=END_POINT)
-    found = save(context, one, START_POINT)
+    found = V1Instance(context, one).checkpoint(START_POINT)
     assert point(context, failed) == END_POINT
     assert found == (failed if state == "ROLLING_BACK" else "")
 
 
 def test_operations_of_other_instances_stay(context):
     other = operation(context, Instance(), fields.LcmOccsOperationState.PROCESSING)
-    save(context, Instance(), END_POINT)
+    V1Instance(context, Instance()).checkpoint(END_POINT)
     assert point(context, other) == fields.ErrorPoint.INITIAL
 
 
@@ -104,7 +109,7 @@ def test_heal_replaces_vms_whichever_operation_tacker_takes_for_it(context, stat
     for _ in range(4):
         operation(context, one, state, error_point=END_POINT)
     operation(context, one, fields.LcmOccsOperationState.PROCESSING)
-    save(context, one, START_POINT)
+    V1Instance(context, one).checkpoint(START_POINT)
     taken = objects.VnfLcmOpOcc.get_by_vnf_instance_id(context, one.id)
     assert taken.error_point <= fields.ErrorPoint.PRE_VIM_CONTROL
 
@@ -118,7 +123,7 @@ def test_instance_and_scaling_groups_are_saved_first(context, plugin):
     # Of this type is what Tacker's driver for Heat makes.
     vnf = {"id": one.id, "attributes": {"scale_group": b"{}", "stack_param": "{}"}}
     for _ in range(2):
-        save(context, one, END_POINT, vnf)
+        V1Instance(context, one).checkpoint(END_POINT, vnf)
     found = context.session.query(vnfm_db.VNFAttribute).filter_by(vnf_id=one.id)
     assert sorted(attribute.key for attribute in found) == sorted(vnf["attributes"])
     assert one.saved == 2
@@ -133,7 +138,7 @@ def test_what_cannot_be_saved_does_not_fail_the_operation(context, caplog):
         raise RuntimeError("INSERT ... [parameters: ('pa55-word',)]")
 
     one.save = refuse
-    save(context, one, END_POINT, {"id": one.id, "attributes": {}})
+    V1Instance(context, one).checkpoint(END_POINT, {"id": one.id, "attributes": {}})
     assert point(context, under_way) == fields.ErrorPoint.INITIAL
     assert "could not be stored (RuntimeError)" in caplog.text
     assert "pa55-word" not in caplog.text
@@ -170,7 +175,7 @@ def test_secrets_that_an_error_quotes_are_not_logged(
     else:
         monkeypatch.setattr(objects.VnfLcmOpOccList, "get_by_filters", refuse)
     vnf = {"id": one.id, "attributes": {"stack_param": "{}"}}
-    save(context, one, END_POINT, vnf)
+    V1Instance(context, one).checkpoint(END_POINT, vnf)
     text = conductors_log.getvalue()
     assert f"VNF instance {one.id}: " in text
     assert "could not be stored (RuntimeError)" in text

@@ -27,7 +27,7 @@ from tacker.sol_refactored.common import vnf_instance_utils
 from tacker.vnflcm import utils as vnflcm_utils
 
 import tacker_k8s_mgmt.cnf_exposure_mgmt
-from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.features.exposure.cnf_operations import (
     CheckExposure,
     CheckModified,
@@ -35,21 +35,26 @@ from tacker_k8s_mgmt.features.exposure.cnf_operations import (
     Unexpose,
 )
 from tacker_k8s_mgmt.hooks import instances as lookup
+from tacker_k8s_mgmt.hooks.advice import CHECK, SEND_FAIL_FIRST
 from tacker_k8s_mgmt.hooks.cnf import driver, manifests
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE
 from tacker_k8s_mgmt.hooks.cnf.v2 import CnfHookV2
-from tacker_k8s_mgmt.hooks.v1 import database, stack, vim_registry
+from tacker_k8s_mgmt.hooks.v1 import database, vim_registry
+from tacker_k8s_mgmt.hooks.v1 import lookup as v1_lookup
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
+from tacker_k8s_mgmt.hooks.v1.instance import VIM_KEY, V1Instance
 from tacker_k8s_mgmt.hooks.v2 import connections
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.hooks.v2.call import HookCall, cluster_vim_id
 from tacker_k8s_mgmt.hooks.v2.hook import V2Hook
 from tacker_k8s_mgmt.model.vim import ClusterAccess, ClusterIdentity
+from tacker_k8s_mgmt.operations.step import Step, Steps
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract import tacker_configuration
 from tests.contract.v1_instances import instance
 from tests.helpers.cnf import CNF
+from tests.helpers.requests import params
 
 objects.register_all()
 
@@ -171,19 +176,26 @@ class TestCluster:
 
         assert driver.at(ENDPOINT, check=check) == TWO
 
-    def test_a_transaction_of_tackers_is_not_open_during_work(self, monkeypatch):
+    def test_a_transaction_of_tackers_is_not_open_during_work(
+        self, monkeypatch, tmp_path
+    ):
         done: list[str] = []
-        hook = mock.create_autospec(V1Hook, instance=True, context=CONTEXT)
-        hook.site.return_value = mock.MagicMock()
-        hook.site.return_value.__enter__.side_effect = lambda: done.append("site")
-        hook.run.side_effect = lambda *given: done.append("run")
-        record = mock.Mock(command=lambda name: (hook, mock.Mock()))
+        monkeypatch.setattr(config, "state_path", lambda _: str(tmp_path))
+        one = instance()
+        one.instantiated_vnf_info.vnfc_resource_info = []
+        hook = v1_lookup.Command("a hook", CONTEXT, one)
+        monkeypatch.setattr(hook, "site", mock.MagicMock())
+        record = mock.Mock(command=lambda name: (hook, params()))
         monkeypatch.setattr(lookup, "record", lambda cluster: record)
         monkeypatch.setattr(
             database, "release", lambda context: done.append("released")
         )
-        driver.work(ONE, "a hook", mock.Mock(), mock.Mock())
-        assert done == ["released", "site", "run"]
+
+        def operation(_):
+            return Steps(Step("work", "work", lambda: done.append("work")))
+
+        driver.work(ONE, "a hook", operation, CHECK)
+        assert done == ["released", "work"]
 
     def test_registry_is_not_believed_without_the_instance(self, monkeypatch):
         def entry(vim_id, **changes):
@@ -207,9 +219,7 @@ class TestCluster:
         def by_id(context, vnf_id):
             if vnf_id != ONE:
                 raise exceptions.VnfInstanceNotFound(id=vnf_id)
-            return types.SimpleNamespace(
-                vnf_metadata={vim_registry.METADATA_KEY: "ours"}
-            )
+            return types.SimpleNamespace(vnf_metadata={VIM_KEY: "ours"})
 
         monkeypatch.setattr(objects.VnfInstance, "get_by_id", by_id)
         assert list(vim_registry.registered(CONTEXT)) == [(ONE, ENDPOINT)]
@@ -250,8 +260,8 @@ def v1(monkeypatch, tmp_path, done):
     monkeypatch.setattr(
         vnflcm_utils, "_get_vnf_package_path", lambda context, vnfd: str(tmp_path)
     )
-    access = {"access_info": {"auth_url": ENDPOINT}}
-    monkeypatch.setattr(stack, "find_vim", lambda context, infos: access)
+    access = {"auth_url": ENDPOINT}
+    monkeypatch.setattr(V1Instance, "vim_access", lambda _: access)
     monkeypatch.setattr(V1Hook, "begin", lambda hook: None)
     rows = [("v1,Service", "web"), ("apps/v1,Deployment", "pods")]
     listed = [types.SimpleNamespace(resource_type=t, resource_name=n) for t, n in rows]
@@ -466,7 +476,7 @@ class TestRights:
 
     def test_a_vim_with_the_drivers_mark_needs_its_login(self, monkeypatch):
         """Any project may write the mark, and name its VIM in metadata."""
-        made = types.SimpleNamespace(vnf_metadata={vim_registry.METADATA_KEY: "forged"})
+        made = types.SimpleNamespace(vnf_metadata={VIM_KEY: "forged"})
         monkeypatch.setattr(objects.VnfInstance, "get_by_id", lambda *_: made)
         known = {"forged": {"auth_url": ENDPOINT}}
         monkeypatch.setattr(vim_registry, "all_vims", lambda context: known)
@@ -701,7 +711,8 @@ class TestV1:
             v1("terminate_start", "terminate_vnf_request", request)
 
     @pytest.mark.parametrize(
-        "broken", [(stack, "find_vim"), (vim_registry, "registered"), (driver, "work")]
+        "broken",
+        [(V1Instance, "vim_access"), (vim_registry, "registered"), (driver, "work")],
     )
     def test_nothing_keeps_a_forceful_termination(
         self, v1, monkeypatch, caplog, broken
@@ -719,7 +730,7 @@ class TestV1:
         def fail(*_):
             raise exceptions.VimNotFoundException(vim_id="gone")
 
-        monkeypatch.setattr(stack, "find_vim", fail)
+        monkeypatch.setattr(V1Instance, "vim_access", fail)
         request = types.SimpleNamespace(termination_type="GRACEFUL")
         with pytest.raises(errors.VimError, match="a FORCEFUL request goes on"):
             v1("terminate_start", "terminate_vnf_request", request)
@@ -846,7 +857,7 @@ class TestV2:
     ids=["v1", "v2"],
 )
 def test_scaling_of_the_cnf_is_none_of_its_cluster(cluster):
-    assert cluster(f"scale_end of CNF {CNF}").details() == {}
+    assert cluster(f"scale_end of CNF {CNF}")._details() == {}
 
 
 @pytest.mark.parametrize("api", [driver.V1, driver.V2])
@@ -862,7 +873,7 @@ def test_every_hook_that_can_fail_has_its_advice(api):
 def test_advice_names_verbs_that_tacker_has():
     """Tacker 16: those of the v1 controller and of the v2 driver."""
     texts = {
-        (api, name): f"{one.failed} {one.refused}"
+        (api, name): f"{one.text} {(one.refused or SEND_FAIL_FIRST).text}"
         for api, table in (("v1", driver.V1), ("v2", driver.V2))
         for name, one in table.items()
     }

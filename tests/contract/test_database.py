@@ -24,8 +24,8 @@ from tacker.db.nfvo import nfvo_db_plugin
 from tacker.nfvo import nfvo_plugin
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import database, stack, vim_registry
-from tacker_k8s_mgmt.hooks.v1.instance import clear
+from tacker_k8s_mgmt.hooks.v1 import database, vim_registry
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.model.vim import HelmLogin, VimSpec
 from tests.contract.v1_instances import saved_instance
 
@@ -123,7 +123,7 @@ def test_a_transaction_whose_connection_is_lost_is_given_up(context, monkeypatch
 
 def test_registering_leaves_the_requests_session_alone(context, plugin, instance, spec):
     database.release(context)
-    registry = vim_registry.VimRegistry(context, instance)
+    registry = vim_registry.VimRegistry(V1Instance(context, instance))
     assert not registry.name_taken(spec.name)
     assert registry.register(spec)
     assert registry.registered()
@@ -136,7 +136,7 @@ def test_registering_leaves_the_requests_session_alone(context, plugin, instance
 def test_tacker_changes_the_addresses_of_helm_and_nothing_else(
     context, plugin, instance, spec
 ):
-    registry = vim_registry.VimRegistry(context, instance)
+    registry = vim_registry.VimRegistry(V1Instance(context, instance))
     login = HelmLogin(("192.0.2.4",), SecretStr("pa55"))
     made = registry.register(replace(spec, helm=login))
     before = plugin.get_vim(context, made, mask_password=False)
@@ -153,7 +153,7 @@ def test_tacker_changes_the_addresses_of_helm_and_nothing_else(
 def test_a_connection_that_is_lost_costs_nothing(
     context, plugin, instance, spec, losses
 ):
-    registry = vim_registry.VimRegistry(context, instance)
+    registry = vim_registry.VimRegistry(V1Instance(context, instance))
     plugin.losses = losses
     made = registry.register(spec)
     assert [one.vim_id for one in registry.registered()] == [made]
@@ -171,7 +171,7 @@ def test_a_vim_that_was_stored_when_the_connection_broke_is_the_one(
         return create(own, body)
 
     monkeypatch.setattr(plugin, "create_vim", break_once)
-    made = vim_registry.VimRegistry(context, instance).register(spec)
+    made = vim_registry.VimRegistry(V1Instance(context, instance)).register(spec)
     mark = f"Kubernetes cluster of VNF instance {instance.id}"
     stored = [
         registered["id"]
@@ -184,7 +184,7 @@ def test_a_vim_that_was_stored_when_the_connection_broke_is_the_one(
 def test_a_database_that_stays_away_is_an_error(context, plugin, instance):
     plugin.losses = 99
     with pytest.raises(db_exception.DBConnectionError):
-        vim_registry.VimRegistry(context, instance).registered()
+        vim_registry.VimRegistry(V1Instance(context, instance)).registered()
 
 
 def test_a_cluster_that_never_answers_tacker_is_an_error(
@@ -194,7 +194,7 @@ def test_a_cluster_that_never_answers_tacker_is_an_error(
     monkeypatch.setattr(plugin, "create_vim", lambda *_: answer.wait())
     monkeypatch.setattr(vim_registry, "_LIMIT", 0.2)
     with pytest.raises(errors.VimError, match=r"as VIM .*: There is no answer"):
-        vim_registry.VimRegistry(context, instance).register(spec)
+        vim_registry.VimRegistry(V1Instance(context, instance)).register(spec)
     answer.set()
 
 
@@ -302,27 +302,33 @@ def test_a_question_is_asked_again_after_a_deadlock(context, stored):
 
 
 CHANGES = {
-    "the way to the VIM": lambda one: stack._save(one, {stack._VIM_KEY: "v"}),
-    "the end of an error": clear,
+    "the way to the VIM": V1Instance.keep_login_vim,
+    "the end of an error": V1Instance.clear_error,
 }
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_what_hooks_store_is_stored_in_spite_of_a_deadlock(stored, change):
     stored.task_state = "ERROR"
+    vim = objects.VimConnectionInfo(vim_id="vim", vim_type="openstack", access_info={})
+    stored.vim_connection_info = [vim]
     stored.save()
     with deadlocks(1) as left:
-        change(stored)
+        change(V1Instance(None, stored))
     assert left == [0]
     assert not stored.obj_what_changed()
 
 
 def test_hooks_store_tackers_objects_in_one_way():
-    """Except within a question of :func:`database.ask`, which is repeated itself."""
+    """By V1Instance.save(), except within a question, which is repeated itself."""
     hooks = Path(database.__file__).parents[1]
     found = {
         (path.name, call)
         for path in hooks.rglob("*.py")
         for call in re.findall(r"[\w.]+\.save\(\)", path.read_text())
     }
-    assert found == {("instance.py", "occurrence.save()")}
+    assert found == {
+        ("instance.py", "row.save()"),
+        ("instance.py", "self.save()"),
+        ("group_sizes.py", "instance.save()"),
+    }

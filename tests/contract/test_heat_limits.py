@@ -12,7 +12,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker import context as tacker_context
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import stack, vim_registry
+from tacker_k8s_mgmt.hooks.v1 import vim_registry
 from tacker_k8s_mgmt.hooks.v1.hook import V1Site
 from tacker_k8s_mgmt.hooks.v2 import stack as v2_heat
 from tacker_k8s_mgmt.hooks.v2.call import HookCall
@@ -30,12 +30,7 @@ def v1(keystone, monkeypatch, tmp_path):
     names = ("username", "password", "project_name")
     access = {name: "x" for name in names} | {"auth_url": keystone, "region": "here"}
     access |= {"user_domain_name": "d", "project_domain_name": "d"}
-    seen = types.SimpleNamespace(access_info=access)
-    # Tacker's object classes are there only once they are registered.
-    info = types.SimpleNamespace(obj_from_primitive=lambda *_: seen)
-    known = types.SimpleNamespace(VimConnectionInfo=info)
-    monkeypatch.setattr(stack, "objects", known)
-    monkeypatch.setattr(vnflcm_utils, "_get_vim", lambda *_: {})
+    monkeypatch.setattr(vnflcm_utils, "_get_vim", lambda *_: {"access_info": access})
     monkeypatch.setattr(vim_registry, "_plugin", lambda: None)
     instance = types.SimpleNamespace(
         id=VNF,

@@ -17,6 +17,7 @@ from tacker.sol_refactored import objects as v2_objects
 
 from tacker_k8s_mgmt import errors, journal
 from tacker_k8s_mgmt.hooks.v1 import lookup, vim_registry
+from tacker_k8s_mgmt.hooks.v1.instance import VIM_KEY, V1Instance
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.model.vim import Vim
@@ -433,7 +434,7 @@ def registry(monkeypatch, *vims, metadata=None, named=()):
         vnf_metadata=metadata,
         vim_connection_info=infos,
     )
-    return vim_registry.VimRegistry(CONTEXT, instance)
+    return vim_registry.VimRegistry(V1Instance(CONTEXT, instance))
 
 
 def entry(vim_id="v", **changes):
@@ -454,9 +455,7 @@ def test_the_vim_and_whether_the_instance_names_it(monkeypatch, named, is_named)
 def test_the_vim_is_found_by_the_id_that_the_instance_keeps(monkeypatch):
     other = entry("other", description="x")
     kept = entry(description="")
-    found = registry(
-        monkeypatch, other, kept, metadata={vim_registry.METADATA_KEY: "v"}
-    )
+    found = registry(monkeypatch, other, kept, metadata={VIM_KEY: "v"})
     assert [one.vim_id for one in found.registered()] == ["v"]
 
 

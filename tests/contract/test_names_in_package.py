@@ -13,10 +13,10 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.applications import feature
 from tacker_k8s_mgmt.features.table import FEATURES
-from tacker_k8s_mgmt.hooks.v1 import driver, vim_registry
+from tacker_k8s_mgmt.hooks.v1 import vim_registry
 from tacker_k8s_mgmt.hooks.v1.hook import V1Site
 from tacker_k8s_mgmt.operations import preconditions
-from tests.contract.v1_instances import hook, instance
+from tests.contract.v1_instances import hook, instance, steps_of
 from tests.contract.v2_operations import instantiate
 from tests.helpers.heat_stacks import template
 from tests.helpers.requests import params
@@ -45,7 +45,6 @@ def first_step(tmp_path, monkeypatch):
             boot_timeout=1, connect_timeout=1, key_directory="", login_timeout=1
         )
         one: Any = hook(instance(), options, tmp_path)
-        one.request = request
         monkeypatch.setattr(vim_registry, "_plugin", lambda: None)
         site = V1Site(one, params())
         monkeypatch.setattr(site, "_package_root", lambda: str(tmp_path))
@@ -61,7 +60,8 @@ def first_step(tmp_path, monkeypatch):
             site=site,
             features=FEATURES,
         )
-        return driver._instantiate_start(one, deps, site).steps[0]
+        one = instance()
+        return steps_of(monkeypatch, "instantiate_start", deps, one, request)[0]
 
     return made
 

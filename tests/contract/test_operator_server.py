@@ -11,6 +11,7 @@ from oslo_config import cfg
 from tacker import context as tacker_context
 
 from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.hooks.advice import SEND_FAIL
 from tacker_k8s_mgmt.hooks.v1 import driver
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
 from tests.contract import v2_operations
@@ -18,6 +19,10 @@ from tests.contract.v2_operations import FIFTY_FIVE, FIVE, MASTER
 from tests.helpers.requests import VNF, additional_params
 
 SECRET = "0perators-s3cret"
+READ = (
+    lambda hook: driver._request_of_termination(hook, forced=False),
+    driver._server_login_if_any,
+)
 GIVEN = additional_params(ansible=None)
 
 
@@ -62,9 +67,9 @@ class TestV1:
 
     def test_instantiation_and_later_operations_find_it(self, hook):
         for read in (
-            hook(GIVEN, "instantiate_start").parsed(""),
-            hook().merged(""),
-            hook().merged("", ("ansible", "bastion")),
+            hook(GIVEN, "instantiate_start").request(wrong=SEND_FAIL),
+            hook().request(wrong=SEND_FAIL),
+            hook().request(wrong=SEND_FAIL, secrets=("ansible", "bastion")),
         ):
             assert read.operators_server
             assert read.ansible.directory == f"/srv/clusters/{VNF}"
@@ -72,11 +77,11 @@ class TestV1:
 
     def test_a_changed_default_holds_from_the_next_operation_on(self, hook):
         cfg.CONF.set_override("ansible_host", "192.0.2.88", config.GROUP)
-        assert hook().merged("").ansible.host == "192.0.2.88"
+        assert hook().request(wrong=SEND_FAIL).ansible.host == "192.0.2.88"
 
     def test_a_termination_finds_it_too(self, hook):
         graceful = hook({}, "terminate_start", termination_type="GRACEFUL")
-        for read in (driver._refuse_leftovers, driver._server_login_if_any):
+        for read in READ:
             found = read(graceful)
             assert found is not None
             assert found.operators_server
@@ -85,7 +90,7 @@ class TestV1:
     def test_a_termination_waits_for_a_right_configuration(self, hook):
         cfg.CONF.set_override("ansible_host_key", "", config.GROUP)
         graceful = hook({}, "terminate_start", termination_type="GRACEFUL")
-        for read in (driver._refuse_leftovers, driver._server_login_if_any):
+        for read in READ:
             with pytest.raises(errors.TackerConfigError, match="ansible_host_key"):
                 read(graceful)
 

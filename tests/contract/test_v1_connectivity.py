@@ -17,7 +17,7 @@ from tacker.objects import fields
 from tacker.vnflcm import vnflcm_driver
 from tacker.vnfm.infra_drivers.openstack import openstack, update_template
 
-from tacker_k8s_mgmt.hooks.v1.instance import attachments, clear
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance, V1Request
 from tacker_k8s_mgmt.tools.csar import parts
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 
@@ -63,7 +63,7 @@ def applied(asked):
 
 def test_the_sample_is_read_as_tacker_applies_it():
     asked = request(BODY)
-    assert attachments(asked) == (
+    assert V1Request(asked).attachments() == (
         Attachment("externalLB_CP1", "external-2", frozenset({"10.99.0.78"})),
         Attachment("masterNode_CP1", "external", frozenset({"10.99.0.77"})),
         Attachment("workerNode_CP2", "external-2"),
@@ -73,7 +73,7 @@ def test_the_sample_is_read_as_tacker_applies_it():
             "network": attachment.network,
             "fixed_ips": [{"ip_address": ip} for ip in attachment.addresses],
         }
-        for attachment in attachments(asked)
+        for attachment in V1Request(asked).attachments()
     }
 
 
@@ -83,7 +83,7 @@ def test_of_several_addresses_the_first_entry_counts():
     (protocol,) = link["extCps"][0]["cpConfig"][0]["cpProtocolData"]
     more = {"type": "IPV4", "fixedAddresses": ["10.99.0.79"]}
     protocol["ipOverEthernet"]["ipAddresses"].append(more)
-    (found,) = attachments(request(body))
+    (found,) = V1Request(request(body)).attachments()
     assert found.addresses == {"10.99.0.78"}
     fixed = applied(request(body))["externalLB_CP1"]["fixed_ips"]
     assert fixed == [{"ip_address": "10.99.0.78"}]
@@ -94,7 +94,7 @@ def test_a_request_without_addresses_is_read(config):
     body = copy.deepcopy(BODY)
     del body["extVirtualLinks"][1:]
     body["extVirtualLinks"][0]["extCps"][0]["cpConfig"] = config
-    (found,) = attachments(request(body))
+    (found,) = V1Request(request(body)).attachments()
     assert found == Attachment("externalLB_CP1", "external-2")
 
 
@@ -141,6 +141,6 @@ def test_the_state_of_a_failure_goes_when_a_retry_ends_well():
     with pytest.raises(ValueError):  # noqa: PT011  its own, a line above
         change(driver, None, vnf_instance=instance)
     assert instance.task_state == fields.VnfInstanceTaskState.ERROR
-    clear(instance)
-    clear(instance)
+    V1Instance(None, instance).clear_error()
+    V1Instance(None, instance).clear_error()
     assert (instance.task_state, instance.saved) == (None, 1)

@@ -26,6 +26,7 @@ from tacker.vnfm.infra_drivers.kubernetes import kubernetes_driver
 import tacker_k8s_mgmt.kubespray_mgmt
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import driver, vim_registry
+from tacker_k8s_mgmt.hooks.v1.instance import VIM_KEY, V1Instance
 from tacker_k8s_mgmt.model.vim import HelmLogin
 from tests.contract.v1_instances import GOOD, NAME, instance, saved_instance
 from tests.contract.v1_vims import FakePlugin, spec
@@ -189,15 +190,19 @@ def plugin(monkeypatch):
 class TestVims:
     def test_registering_twice_makes_one_vim_and_one_entry_never_first(self, plugin):
         one = saved_instance()
-        first = vim_registry.VimRegistry(CONTEXT, one).register(spec())
-        assert vim_registry.VimRegistry(CONTEXT, one).register(spec()) == first
+        first = vim_registry.VimRegistry(V1Instance(CONTEXT, one)).register(spec())
+        assert (
+            vim_registry.VimRegistry(V1Instance(CONTEXT, one)).register(spec()) == first
+        )
         assert list(plugin.vims) == [first]
         assert [info.vim_id for info in one.vim_connection_info] == ["openstack", first]
-        assert one.vnf_metadata == {vim_registry.METADATA_KEY: first}
+        assert one.vnf_metadata == {VIM_KEY: first}
         assert one.saved
 
     def test_tacker_gets_what_it_needs_to_verify_the_certificate(self, plugin):
-        ours = vim_registry.VimRegistry(CONTEXT, saved_instance()).register(spec())
+        ours = vim_registry.VimRegistry(V1Instance(CONTEXT, saved_instance())).register(
+            spec()
+        )
         # Without the CA's certificate Tacker would switch the verification off.
         assert plugin.vims[ours]["auth_cred"] == {
             "bearer_token": "t0ken",
@@ -206,7 +211,7 @@ class TestVims:
 
     def test_vim_has_what_tacker_reads_of_helm(self, plugin):
         one = saved_instance()
-        registry = vim_registry.VimRegistry(CONTEXT, one)
+        registry = vim_registry.VimRegistry(V1Instance(CONTEXT, one))
         login = HelmLogin(("192.0.2.4", "192.0.2.5"), registry.helm_password())
         ours = registry.register(dataclasses.replace(spec(), helm=login))
         given = types.SimpleNamespace(extra=plugin.vims[ours]["extra"])
@@ -216,19 +221,25 @@ class TestVims:
         assert password == login.password.get_secret_value()
         assert len(password) >= 32
         # The same as long as there is the VIM, and one of its own for each.
-        assert vim_registry.VimRegistry(CONTEXT, one).helm_password() == login.password
-        assert vim_registry.VimRegistry(CONTEXT, saved_instance()).helm_password() != (
-            login.password
+        assert (
+            vim_registry.VimRegistry(V1Instance(CONTEXT, one)).helm_password()
+            == login.password
         )
+        assert vim_registry.VimRegistry(
+            V1Instance(CONTEXT, saved_instance())
+        ).helm_password() != (login.password)
         # One that an operator has put there instead is none of the driver's.
         plugin.vims[ours]["extra"]["helm_info"]["masternode_username"] = "another"
-        assert vim_registry.VimRegistry(CONTEXT, one).helm_password() != login.password
+        assert (
+            vim_registry.VimRegistry(V1Instance(CONTEXT, one)).helm_password()
+            != login.password
+        )
         # What Tacker shows of the cluster itself has no password.
         assert one.vim_connection_info[-1].extra == {}
 
     def test_addresses_of_helm_are_those_of_today(self, plugin, monkeypatch):
         one = saved_instance()
-        registry = vim_registry.VimRegistry(CONTEXT, one)
+        registry = vim_registry.VimRegistry(V1Instance(CONTEXT, one))
         login = HelmLogin(("192.0.2.4",), registry.helm_password())
         ours = registry.register(dataclasses.replace(spec(), helm=login))
         plugin.used.add(ours)
@@ -252,7 +263,7 @@ class TestVims:
         assert not registry.move_helm(("192.0.2.9",))
 
     def test_error_has_no_password_of_helm(self, plugin, monkeypatch):
-        registry = vim_registry.VimRegistry(CONTEXT, saved_instance())
+        registry = vim_registry.VimRegistry(V1Instance(CONTEXT, saved_instance()))
         login = HelmLogin(("192.0.2.4",), registry.helm_password())
 
         def refuse(context, body):
@@ -266,9 +277,11 @@ class TestVims:
 
     def test_vim_is_found_again_when_its_id_was_never_saved(self, plugin):
         one = saved_instance()
-        first = vim_registry.VimRegistry(CONTEXT, one).register(spec())
+        first = vim_registry.VimRegistry(V1Instance(CONTEXT, one)).register(spec())
         one.vnf_metadata, one.vim_connection_info = {}, one.vim_connection_info[:1]
-        assert vim_registry.VimRegistry(CONTEXT, one).register(spec()) == first
+        assert (
+            vim_registry.VimRegistry(V1Instance(CONTEXT, one)).register(spec()) == first
+        )
 
     def test_after_a_rollback_the_first_entry_is_the_default_vim(
         self, plugin, monkeypatch
@@ -280,29 +293,29 @@ class TestVims:
         monkeypatch.setattr(vnflcm_utils, "_get_vim", default)
         one = saved_instance()
         one.vim_connection_info = []  # as Tacker's _term_resource_update leaves it
-        ours = vim_registry.VimRegistry(CONTEXT, one).register(spec())
+        ours = vim_registry.VimRegistry(V1Instance(CONTEXT, one)).register(spec())
         assert [info.vim_id for info in one.vim_connection_info] == ["openstack", ours]
 
     def test_vim_of_a_cluster_that_is_gone_is_replaced(self, plugin):
         one = saved_instance()
-        first = vim_registry.VimRegistry(CONTEXT, one).register(spec())
+        first = vim_registry.VimRegistry(V1Instance(CONTEXT, one)).register(spec())
         moved = dataclasses.replace(spec(), auth_url="https://192.0.2.10:6443")
-        second = vim_registry.VimRegistry(CONTEXT, one).register(moved)
+        second = vim_registry.VimRegistry(V1Instance(CONTEXT, one)).register(moved)
         assert second != first
         assert [v["auth_url"] for v in plugin.vims.values()] == [moved.auth_url]
         assert one.vim_connection_info[-1].vim_id == second
-        assert one.vnf_metadata == {vim_registry.METADATA_KEY: second}
+        assert one.vnf_metadata == {VIM_KEY: second}
 
     def test_metadata_is_a_new_dict(self, plugin):
         one = saved_instance()
         before = one.vnf_metadata
-        vim_registry.VimRegistry(CONTEXT, one).register(spec())
+        vim_registry.VimRegistry(V1Instance(CONTEXT, one)).register(spec())
         assert before == {}
 
     def test_another_vnf_with_the_same_name_is_not_ours(self, plugin):
         theirs = saved_instance()
-        vim_registry.VimRegistry(CONTEXT, theirs).register(spec())
-        ours = vim_registry.VimRegistry(CONTEXT, saved_instance())
+        vim_registry.VimRegistry(V1Instance(CONTEXT, theirs)).register(spec())
+        ours = vim_registry.VimRegistry(V1Instance(CONTEXT, saved_instance()))
         assert ours.name_taken("cluster")
         assert not ours.remove()
         assert len(plugin.vims) == 1
@@ -311,35 +324,37 @@ class TestVims:
         one = saved_instance()
         foreign = types.SimpleNamespace(**{**vars(one), "tenant_id": "elsewhere"})
         foreign.save = lambda: None
-        theirs = vim_registry.VimRegistry(CONTEXT, foreign).register(spec())
-        assert not vim_registry.VimRegistry(CONTEXT, one).remove()
+        theirs = vim_registry.VimRegistry(V1Instance(CONTEXT, foreign)).register(spec())
+        assert not vim_registry.VimRegistry(V1Instance(CONTEXT, one)).remove()
         assert list(plugin.vims) == [theirs]
 
     def test_name_in_another_project_is_free(self, plugin):
         theirs = saved_instance()
         theirs.tenant_id = "elsewhere"
-        vim_registry.VimRegistry(CONTEXT, theirs).register(spec())
-        assert not vim_registry.VimRegistry(CONTEXT, saved_instance()).name_taken(
-            "cluster"
-        )
+        vim_registry.VimRegistry(V1Instance(CONTEXT, theirs)).register(spec())
+        assert not vim_registry.VimRegistry(
+            V1Instance(CONTEXT, saved_instance())
+        ).name_taken("cluster")
 
     def test_own_name_is_free(self, plugin):
         one = saved_instance()
-        vim_registry.VimRegistry(CONTEXT, one).register(spec())
-        assert not vim_registry.VimRegistry(CONTEXT, one).name_taken("cluster")
+        vim_registry.VimRegistry(V1Instance(CONTEXT, one)).register(spec())
+        assert not vim_registry.VimRegistry(V1Instance(CONTEXT, one)).name_taken(
+            "cluster"
+        )
 
     def test_remove_takes_registry_entry_and_instance_entry(self, plugin):
         one = saved_instance()
-        vim_registry.VimRegistry(CONTEXT, one).register(spec())
-        assert vim_registry.VimRegistry(CONTEXT, one).remove()
+        vim_registry.VimRegistry(V1Instance(CONTEXT, one)).register(spec())
+        assert vim_registry.VimRegistry(V1Instance(CONTEXT, one)).remove()
         assert plugin.vims == {}
         assert one.vnf_metadata == {}
         assert [info.vim_id for info in one.vim_connection_info] == ["openstack"]
-        assert not vim_registry.VimRegistry(CONTEXT, one).remove()
+        assert not vim_registry.VimRegistry(V1Instance(CONTEXT, one)).remove()
 
     def test_vim_in_use_is_known_before_and_refused_after(self, plugin):
         one = saved_instance()
-        registry = vim_registry.VimRegistry(CONTEXT, one)
+        registry = vim_registry.VimRegistry(V1Instance(CONTEXT, one))
         assert not registry.in_use()
         plugin.used.add(registry.register(spec()))
         assert registry.in_use()
@@ -352,7 +367,9 @@ class TestVims:
 
         plugin.create_vim = refuse
         with pytest.raises(errors.VimError, match="use_barbican"):
-            vim_registry.VimRegistry(CONTEXT, saved_instance()).register(spec())
+            vim_registry.VimRegistry(V1Instance(CONTEXT, saved_instance())).register(
+                spec()
+            )
 
     def test_refusal_that_quotes_the_token_does_not_reach_tackers_log(self, plugin):
         def refuse(context, vim):
@@ -361,7 +378,9 @@ class TestVims:
 
         plugin.create_vim = refuse
         with pytest.raises(errors.VimError) as caught:
-            vim_registry.VimRegistry(CONTEXT, saved_instance()).register(spec())
+            vim_registry.VimRegistry(V1Instance(CONTEXT, saved_instance())).register(
+                spec()
+            )
         logged = "".join(traceback.format_exception(caught.value))
         assert "Invalid header value b'Bearer ***'" in logged
         assert "t0ken" not in logged

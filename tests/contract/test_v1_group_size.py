@@ -14,6 +14,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import group_sizes
 from tacker_k8s_mgmt.hooks.v1 import stack as openstack
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.tools.csar import parts
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
@@ -79,10 +80,8 @@ def keep(monkeypatch, heat, sizes):
     info = types.SimpleNamespace(instance_id="stack")
     one = types.SimpleNamespace(instantiated_vnf_info=info)
     found = {name: GroupSize(size) for name, size in sizes.items()}
-    site: Any = types.SimpleNamespace(
-        context=None, instance=one, group_sizes=lambda: found
-    )
-    group_sizes.group_size_step(site).act()
+    site: Any = types.SimpleNamespace(group_sizes=lambda: found)
+    group_sizes.group_size_step(V1Instance(None, one), site).act()
     return opened
 
 

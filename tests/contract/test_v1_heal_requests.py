@@ -4,21 +4,23 @@
 import json
 import types
 import uuid
-from typing import Any
 
 import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-from tacker import context as tacker_context
 from tacker import objects
 from tacker.api.vnflcm.v1 import controller
 from tacker.common import utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import database, driver
-from tacker_k8s_mgmt.hooks.v1.instance import refuse_empty_heal
-from tests.contract.v1_instances import GOOD, instance
+from tacker_k8s_mgmt.hooks.v1 import database
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
+from tests.contract.v1_instances import GOOD, instance, steps_of
+from tests.helpers.fakes.clock import FakeClock
+from tests.helpers.fakes.site import FakeSite
+from tests.helpers.operations import dependencies
+from tests.helpers.requests import params
 
 objects.register_all()
 VNFC = str(uuid.uuid4())
@@ -92,32 +94,32 @@ def test_tacker_does_not_tell_an_empty_list_from_none():
 @pytest.mark.parametrize(
     ("body", "refused"), [(EMPTY, True), (ALL, False), (ONE, False)]
 )
-def test_empty_list_is_refused_before_anything_is_done(operations, body, refused):
+def test_empty_list_is_refused_before_anything_is_done(
+    monkeypatch, operations, body, refused
+):
     vnf = instance(GOOD)
+    vnf.instantiated_vnf_info.vnfc_resource_info = []
     request, kept = received(body)
     operations(vnf.id, kept)
     # Others do not matter.
     operations(vnf.id, json.dumps(EMPTY), state="COMPLETED")
     operations(str(uuid.uuid4()), json.dumps(EMPTY))
-    context = tacker_context.get_admin_context()
-    hook: Any = types.SimpleNamespace(
-        context=context, instance=vnf, request=request, merged=lambda _: "params"
-    )
+    cluster = dependencies(params(), FakeSite(), FakeClock())
+
+    def steps():
+        return steps_of(monkeypatch, "heal_start", cluster, vnf, request)
+
     if not refused:
-        assert driver._params_of_heal(hook, "") == "params"
+        assert steps()
         return
     with pytest.raises(errors.UnsupportedOperation, match="is an empty list") as caught:
-        driver._params_of_heal(hook, "")
+        steps()
     assert "nothing was changed" in str(caught.value)
 
 
-def test_vnf_without_our_parameters_is_left_to_tacker(operations):
+def test_vnf_without_our_parameters_is_left_to_tacker(monkeypatch, operations):
     vnf = instance()
     operations(vnf.id, json.dumps(EMPTY))
-    requests_of = types.SimpleNamespace(vnfc_instance_id=[])
-    hook: Any = types.SimpleNamespace(
-        context=None, instance=vnf, request=requests_of, merged=lambda _: None
-    )
-    assert driver._params_of_heal(hook, "") is None
-    with pytest.raises(errors.UnsupportedOperation):
-        refuse_empty_heal(None, vnf)
+    request = types.SimpleNamespace(vnfc_instance_id=[])
+    assert steps_of(monkeypatch, "heal_start", None, vnf, request) == []
+    assert V1Instance(None, vnf).names_no_vnfc()

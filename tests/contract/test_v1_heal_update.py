@@ -27,6 +27,7 @@ from tacker.vnfm.lcm_user_data import utils as user_data_utils
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, heal_update
 from tacker_k8s_mgmt.hooks.v1 import stack as openstack
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance, V1Request
 from tacker_k8s_mgmt.tools.csar import parts
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 from tests.contract.v1_instances import DEFINITIONS
@@ -184,7 +185,9 @@ def healed(world, *vnfcs):
 
 
 def changes(world, *vnfcs):
-    return heal_update.changes(None, world.instance, request(*vnfcs))
+    return heal_update.changes(
+        V1Instance(None, world.instance), V1Request(request(*vnfcs))
+    )
 
 
 def test_tacker_gives_heat_the_image_of_the_package_that_the_instance_has_now(world):
@@ -249,10 +252,10 @@ def test_what_cannot_be_found_out_is_an_error(world):
 
 def test_heal_is_refused_before_anything():
     site = FakeSite()
-    heal_update.step(site, request("a")).act()
+    heal_update.step(site, V1Request(request("a"))).act()
     site.heal_changes = {WORKER: ["image is a in Heat and b in the package"]}
     with pytest.raises(errors.UnsupportedOperation) as caught:
-        heal_update.step(site, request("a")).act()
+        heal_update.step(site, V1Request(request("a"))).act()
     text = str(caught.value)
     assert "workerNode: image is a in Heat and b in the package" in text
     assert "vnfPkgId" in text
@@ -299,7 +302,10 @@ def refused(world, *vnfcs, found=None):
     found = resources() if found is None else found
     try:
         heal_update.refuse_hopeless(
-            world.instance, world.status, found, request(*vnfcs)
+            V1Instance(None, world.instance),
+            world.status,
+            found,
+            V1Request(request(*vnfcs)),
         )
     except errors.UnsupportedOperation as error:
         return str(error)

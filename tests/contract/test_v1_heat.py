@@ -27,7 +27,6 @@ def asked(monkeypatch, tmp_path):
     """The site of a stack, and the regions in which it asked for it."""
     regions = []
     access = {"username": "u", "password": "p", "region": "RegionTwo"}
-    connection = types.SimpleNamespace(access_info=access)
 
     class Client:
         resources = None
@@ -36,11 +35,7 @@ def asked(monkeypatch, tmp_path):
             regions.append((access["username"], region))
 
     monkeypatch.setattr(vim_registry, "_plugin", lambda: None)
-    monkeypatch.setattr(vnflcm_utils, "_get_vim", lambda *_: {})
-    # Tacker's object classes are there only once they are registered.
-    info = types.SimpleNamespace(obj_from_primitive=lambda *_: connection)
-    objects = types.SimpleNamespace(VimConnectionInfo=info)
-    monkeypatch.setattr(stack, "objects", objects)
+    monkeypatch.setattr(vnflcm_utils, "_get_vim", lambda *_: {"access_info": access})
     monkeypatch.setattr(stack, "Heat", Client)
     instance = types.SimpleNamespace(
         id="vnf",

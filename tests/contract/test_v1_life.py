@@ -18,9 +18,8 @@ from tacker.common import driver_manager
 
 from tacker_k8s_mgmt import config, errors, journal
 from tacker_k8s_mgmt.hooks.v1 import hook as context
-from tacker_k8s_mgmt.hooks.v1 import instance as checkpoint
-from tacker_k8s_mgmt.hooks.v1 import instance as requests
 from tacker_k8s_mgmt.hooks.v1 import vim_registry
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.operations.records import WHOLE_FILE
 from tacker_k8s_mgmt.tools.csar import parts
@@ -60,14 +59,13 @@ def site(monkeypatch, tmp_path):
     made.__class__ = OpenSite
 
     def opened(hook, _params):
-        made.context, made.instance = hook.context, hook.instance
         return made
 
     monkeypatch.setattr(context, "V1Site", opened)
     monkeypatch.setattr(config, "state_path", lambda _: str(tmp_path))
-    monkeypatch.setattr(checkpoint, "save", lambda *_, **__: None)
+    monkeypatch.setattr(V1Instance, "checkpoint", lambda *_, **__: None)
     # Tacker's database has the body of the request; see test_v1_heal_requests.py.
-    monkeypatch.setattr(requests, "refuse_empty_heal", lambda *_: None)
+    monkeypatch.setattr(V1Instance, "names_no_vnfc", lambda _: False)
     return made
 
 
@@ -142,7 +140,7 @@ def test_scale_in_takes_the_stacks_that_tacker_names(manager, site, vnf):
 def test_the_journal_names_the_operation_and_the_vnf(
     manager, site, vnf, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(checkpoint, "save", lambda *_, **__: "occurrence")
+    monkeypatch.setattr(V1Instance, "checkpoint", lambda *_, **__: "occurrence")
     vnf.vnf_instance_name = "my-cluster"
     given = {"scale_name_list": ["a"], "scale_out_id_list": ["member-server-55"]}
     call(manager, "scale_start", vnf, scale("SCALE_IN"), **given, vnf={})
@@ -172,17 +170,17 @@ def test_scale_out_takes_the_stacks_that_tacker_names(manager, site, vnf):
     ],
 )
 def test_the_aspect_of_the_control_plane_is_refused_before_a_host_is_asked(
-    manager, vnf, monkeypatch, hook, kind, way_out
+    manager, site, vnf, monkeypatch, hook, kind, way_out
 ):
     """Tacker's sample has one, with VMs that Heat makes or would delete."""
     given = copy.deepcopy(GOOD)
     given["k8s_cluster_installation_param"]["master_node"]["aspect_id"] = "masters"
     vnf.instantiated_vnf_info.additional_params = given
-    monkeypatch.setattr(context, "V1Site", None)  # no site is opened
-    monkeypatch.setattr(checkpoint, "save", None)
+    monkeypatch.setattr(V1Instance, "checkpoint", None)  # no work is begun
     with pytest.raises(Exception, match="scaling aspect masters is that") as caught:
         call(manager, hook, vnf, scale(kind, "masters"), scale_out_id_list=["a"])
     assert way_out in str(caught.value)
+    assert site.calls == []
 
 
 def test_heal_takes_the_servers_of_the_vnfc_resources(manager, site, vnf):

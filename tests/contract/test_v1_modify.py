@@ -21,7 +21,7 @@ from tacker_k8s_mgmt.features.exposure.cnf_operations import CheckModified, Expo
 from tacker_k8s_mgmt.hooks.cnf import driver as clusters
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE, CnfHookV1
 from tacker_k8s_mgmt.hooks.v1 import hook as v1_context
-from tacker_k8s_mgmt.hooks.v1 import instance
+from tacker_k8s_mgmt.hooks.v1.instance import find
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract.v1_instances import GOOD, NAME, OpenSite
 from tests.helpers.operations import FIFTY_FIVE, FIVE, instantiated
@@ -77,11 +77,7 @@ def site(monkeypatch, tmp_path):
     made = instantiated()
     made.__class__ = OpenSite
 
-    def opened(hook, _params):
-        vars(made).update(context=hook.context, instance=hook.instance)
-        return made
-
-    monkeypatch.setattr(v1_context, "V1Site", opened)
+    monkeypatch.setattr(v1_context, "V1Site", lambda hook, params: made)
     monkeypatch.setattr(config, "state_path", lambda _: str(tmp_path))
     return made
 
@@ -181,7 +177,7 @@ def test_tacker_itself_takes_nothing_but_text(context, modify, vnf, site):
 
 def shown(context, vnf):
     """The one operation, as Tacker shows it."""
-    (row,) = instance.occurrences(context, vnf, ("operation", "==", "MODIFY_INFO"))
+    (row,) = find(context, vnf).operations(("operation", "==", "MODIFY_INFO"))
     return ViewBuilder()._get_vnf_lcm_op_occs(row)
 
 

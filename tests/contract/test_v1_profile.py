@@ -15,9 +15,8 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks.v1 import hook as context
-from tacker_k8s_mgmt.hooks.v1 import instance as checkpoint
-from tacker_k8s_mgmt.hooks.v1 import instance as requests
 from tacker_k8s_mgmt.hooks.v1 import stack, vim_registry
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tests.contract.v1_instances import NAME, OpenSite, Saved, instance
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import replace_all
@@ -35,13 +34,13 @@ def site(monkeypatch, tmp_path):
     made.__class__ = OpenSite
 
     def opened(hook, params):
-        made.context, made.instance, made.params = hook.context, hook.instance, params
+        made.params = params
         return made
 
     monkeypatch.setattr(context, "V1Site", opened)
     monkeypatch.setattr(config, "state_path", lambda _: str(tmp_path / "state"))
-    monkeypatch.setattr(checkpoint, "save", lambda *_, **__: None)
-    monkeypatch.setattr(requests, "refuse_empty_heal", lambda *_: None)
+    monkeypatch.setattr(V1Instance, "checkpoint", lambda *_, **__: None)
+    monkeypatch.setattr(V1Instance, "names_no_vnfc", lambda _: False)
     monkeypatch.setattr(
         vnflcm_utils, "_get_vnf_package_path", lambda *_: str(tmp_path / "package")
     )

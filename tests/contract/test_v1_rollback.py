@@ -10,6 +10,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt.hooks.v1 import group_sizes
 from tacker_k8s_mgmt.hooks.v1 import stack as openstack
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.tools.csar import parts
 
 WITHOUT = "class Data:\n    pass\n"
@@ -45,7 +46,7 @@ def asked(monkeypatch, tmp_path):
             instance_id="stack", additional_params=given if additional else None
         )
         instance = types.SimpleNamespace(instantiated_vnf_info=info, vnfd_id="vnfd")
-        return group_sizes.members_after(None, instance, "worker_instance")
+        return group_sizes.members_after(V1Instance(None, instance), "worker_instance")
 
     return ask
 
@@ -73,7 +74,10 @@ def test_an_unknown_outcome_is_no_error_and_is_reported(monkeypatch, caplog, bef
         raise OSError("Heat does not answer")
 
     monkeypatch.setattr(openstack, "heat_of", silent)
-    text = group_sizes.advice_after_scale_out(None, None, "worker_instance", before)
+    advice = group_sizes.advice_after_scale_out(
+        V1Instance(None, None), "worker_instance", before
+    )
+    text = advice.text
     assert "Heat does not answer" in caplog.text
     assert text.startswith("Which VMs `rollback` would delete could not be found out")
     assert "`fail` deletes none" in text
@@ -82,14 +86,20 @@ def test_an_unknown_outcome_is_no_error_and_is_reported(monkeypatch, caplog, bef
 @pytest.mark.parametrize(("after", "before"), [(None, 2), (2, 2), (None, None)])
 def test_rollback_that_takes_the_right_vms_is_recommended(monkeypatch, after, before):
     monkeypatch.setattr(group_sizes, "members_after", lambda *_: after)
-    text = group_sizes.advice_after_scale_out(None, None, "worker_instance", before)
+    advice = group_sizes.advice_after_scale_out(
+        V1Instance(None, None), "worker_instance", before
+    )
+    text = advice.text
     assert text.startswith("`rollback` deletes the new VMs")
 
 
 @pytest.mark.parametrize("after", [1, 3])
 def test_rollback_that_would_take_the_wrong_vms_is_warned_of(monkeypatch, after):
     monkeypatch.setattr(group_sizes, "members_after", lambda *_: after)
-    text = group_sizes.advice_after_scale_out(None, None, "worker_instance", 2)
+    advice = group_sizes.advice_after_scale_out(
+        V1Instance(None, None), "worker_instance", 2
+    )
+    text = advice.text
     assert text.startswith("Do not send `rollback`")
     assert f"to {after} members" in text
     assert "`rollback` deletes" not in text
@@ -99,7 +109,10 @@ def test_where_the_size_before_is_unknown_it_is_not_named(monkeypatch):
     monkeypatch.setattr(group_sizes, "members_after", lambda *_: 3)
     info = types.SimpleNamespace(instance_id="stack-id")
     instance = types.SimpleNamespace(instantiated_vnf_info=info)
-    text = group_sizes.advice_after_scale_out(None, instance, "worker_instance", None)
+    advice = group_sizes.advice_after_scale_out(
+        V1Instance(None, instance), "worker_instance", None
+    )
+    text = advice.text
     assert "to 3 members. The driver did not come as far as to look" in text
     assert "-n 1 stack-id` shows the members of worker_instance" in text
     assert "Do not send" not in text

@@ -15,6 +15,7 @@ from tacker.vnfm.lcm_user_data import utils as user_data_utils
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import group_sizes
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.tools.csar import parts
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.contract.v1_instances import DEFINITIONS
@@ -63,7 +64,11 @@ def instance(level):
 
 def site(one, size, failed=0, group=GROUP):
     sizes = {group: GroupSize(size, failed)}
-    return types.SimpleNamespace(context=None, instance=one, group_sizes=lambda: sizes)
+    return V1Instance(None, one), types.SimpleNamespace(group_sizes=lambda: sizes)
+
+
+def counts(one, size, group=GROUP):
+    return group_sizes.counts(V1Instance(None, one), {group: GroupSize(size)})
 
 
 def healed(one, vnfd):
@@ -80,7 +85,7 @@ def level_of(one):
 
 
 def compare_before_heal(one, size):
-    group_sizes.scale_level_step(site(one, size)).act()
+    group_sizes.scale_level_step(*site(one, size)).act()
 
 
 @pytest.mark.parametrize("level", [0, 1, 3])
@@ -109,7 +114,7 @@ def test_a_member_that_heat_failed_at_is_there_if_tacker_counts_it(
     vnfd, healthy, failed, level, after
 ):
     one = instance(level)
-    group_sizes.scale_level_step(site(one, healthy, failed)).act()
+    group_sizes.scale_level_step(*site(one, healthy, failed)).act()
     assert level_of(one) == after
     assert healed(one, vnfd) >= healthy
 
@@ -147,7 +152,7 @@ def test_fewer_members_than_a_level_stands_for_are_left_to_heat(
 
 def test_after_a_scale_out_the_level_follows_and_tacker_stores_it(vnfd):
     one = instance(1)
-    group_sizes.follow_scale_out(site(one, 4))
+    group_sizes.follow_scale_out(*site(one, 4))
     assert level_of(one) == 2
     assert one.saved == []
 
@@ -157,21 +162,21 @@ def test_a_scale_out_does_not_fail_when_heat_does_not_answer(vnfd, caplog):
         raise errors.RemoteError(detail="Heat does not answer.")
 
     one = instance(1)
-    silent_site: Any = types.SimpleNamespace(instance=one, group_sizes=silent)
-    group_sizes.follow_scale_out(silent_site)
+    silent_site: Any = types.SimpleNamespace(group_sizes=silent)
+    group_sizes.follow_scale_out(V1Instance(None, one), silent_site)
     assert level_of(one) == 1
     assert "Heat does not answer" in caplog.text
 
 
 def test_the_sizes_are_counted_without_a_change(vnfd):
     one = instance(0)
-    (found,) = group_sizes.counts(site(one, 3))
+    (found,) = counts(one, 3)
     assert (found.group, found.heat, found.tacker) == (GROUP, 3, 2)
     assert level_of(one) == 0
 
 
 def test_groups_that_tacker_does_not_scale_have_no_level(vnfd):
-    assert group_sizes.counts(site(instance(0), 3, group="another")) == ()
+    assert counts(instance(0), 3, group="another") == ()
     one = instance(0)
     one.instantiated_vnf_info.scale_status = []
-    assert group_sizes.counts(site(one, 3)) == ()
+    assert counts(one, 3) == ()

@@ -7,8 +7,7 @@ import types
 import pytest
 from tacker.vnflcm import utils as vnflcm_utils
 
-from tacker_k8s_mgmt.hooks.hook import Entry
-from tacker_k8s_mgmt.hooks.v1 import instance as checkpoint
+from tacker_k8s_mgmt.hooks.advice import Advice
 from tacker_k8s_mgmt.hooks.v1 import stack, vim_registry
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
 
@@ -22,7 +21,7 @@ from tacker.vnfm import keystone
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks.v1 import driver as terminate
 from tacker_k8s_mgmt.hooks.v1 import driver as v1_driver
-from tacker_k8s_mgmt.hooks.v1.instance import is_cluster
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.request import reader
 from tests.contract.key_manager import BYTES_ID, PASSWORD, TEXT_ID, by_id
 from tests.helpers.requests import VNF
@@ -95,6 +94,9 @@ def instance(cloud, monkeypatch, directory):
     cfg.CONF.clear_override("secret_directory", group)
 
 
+GO_ON, DO_THIS = Advice((), "go on"), Advice((), "Do this.")
+
+
 def hook(instance, name="heal_start"):
     return V1Hook(name, CONTEXT, instance)
 
@@ -103,23 +105,23 @@ class TestRequests:
     """As the v1 hooks read them."""
 
     def test_references_are_resolved_with_the_vims_credentials(self, instance):
-        read = hook(instance).parsed("go on")
+        read = hook(instance).request(wrong=GO_ON)
         assert read.workers.password.get_secret_value() == "pä55-of-the-nodes"
         assert read.server_account.password.get_secret_value() == "file-pa55"
 
     def test_whether_it_is_a_cluster_is_known_without_them(self, instance, cloud):
-        assert is_cluster(instance)
+        assert V1Instance(CONTEXT, instance).is_cluster
         assert cloud.asked == []
 
     def test_those_of_vms_are_not_needed_to_terminate(self, instance, cloud):
-        read = hook(instance).merged("go on", ("ansible",))
+        read = hook(instance).request(wrong=GO_ON, secrets=("ansible",))
         assert read.server_account.password.get_secret_value() == "file-pa55"
         assert cloud.asked == []
 
     def test_one_that_leads_nowhere_is_reported_with_the_way_out(self, instance):
         cfg.CONF.set_override("secret_directory", "", config.GROUP)
         with pytest.raises(errors.ParamError) as caught:
-            hook(instance).merged("Do this.")
+            hook(instance).request(wrong=DO_THIS)
         (problem,) = caught.value.problems
         assert problem.startswith("ansible.password: is not below the directory")
         assert str(caught.value).endswith(
@@ -129,10 +131,9 @@ class TestRequests:
 
     def test_but_not_with_a_retry_that_calls_no_hook(self, instance):
         cfg.CONF.set_override("secret_directory", "", config.GROUP)
-        entry = v1_driver.HOOKS["scale_end"].hook
-        assert isinstance(entry, Entry)
+        request = types.SimpleNamespace(additional_params={})
         with pytest.raises(errors.ParamError) as caught:
-            entry.read(hook(instance), "Do this.")
+            v1_driver.MgmtDriver().scale_end(CONTEXT, instance, request)
         assert "retry" not in str(caught.value)
 
     def test_nor_where_the_request_is_wrong_as_well(self, instance):
@@ -140,7 +141,7 @@ class TestRequests:
         body = instance.instantiated_vnf_info.additional_params
         body[reader.ATTRIBUTE]["vim_name"] = 5
         with pytest.raises(errors.ParamError) as caught:
-            hook(instance).merged("Do this.")
+            hook(instance).request(wrong=DO_THIS)
         assert len(caught.value.problems) == 2
         assert "retry" not in str(caught.value)
 
@@ -157,7 +158,7 @@ class TestTerminate:
             done.append(site)
             return ()
 
-        monkeypatch.setattr(checkpoint, "save", lambda *_: None)
+        monkeypatch.setattr(V1Instance, "checkpoint", lambda *_: None)
         monkeypatch.setattr(vim_registry, "VimRegistry", lambda *_: None)
         monkeypatch.setattr(
             V1Hook, "site", lambda *_: contextlib.nullcontext("the site")
@@ -231,7 +232,7 @@ class TestTerminate:
         self, instance, monkeypatch, region
     ):
         instance.vim_connection_info[0].access_info = region and {"region": region}
-        stack.keep_vim(instance)
+        V1Instance(CONTEXT, instance).keep_login_vim()
         instance.vim_connection_info = []
         sessions = []
 
@@ -242,9 +243,9 @@ class TestTerminate:
         monkeypatch.setattr(
             keystone.Keystone, "initialize_client", lambda _, **access: log_in(access)
         )
-        assert stack.login(CONTEXT, instance) == (1, region or "")
+        assert stack.login(V1Instance(CONTEXT, instance)) == (1, region or "")
         assert [access["password"] for access in sessions] == [PASSWORD]
-        stack.forget_vim(instance)
+        V1Instance(CONTEXT, instance).forget_login_vim()
         assert instance.vnf_metadata == {"of": "others"}
 
     def test_it_stays_for_a_retry(self, asked, instance, monkeypatch):

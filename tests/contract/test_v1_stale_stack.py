@@ -2,7 +2,6 @@
 """The stack of an instantiation that was given up, and the one that comes after it."""
 
 import types
-from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -11,11 +10,15 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import driver, stack
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.model.vim import VimSpec
+from tests.contract.v1_instances import steps_of
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import dependencies
 from tests.helpers.requests import VNF, params
+
+INSTANCE = types.SimpleNamespace(id=VNF)
 
 
 class Heat:
@@ -46,19 +49,15 @@ def site():
 
 def step_with(monkeypatch, site, heat):
     monkeypatch.setattr(stack, "heat_of", lambda *_: heat)
-    site.context, site.instance = None, types.SimpleNamespace(id=VNF)
-    return driver.step(site)
+    return driver.delete_stale_stack(V1Instance(None, INSTANCE), site)
 
 
 def started(monkeypatch, site, heat):
     """The steps of ``instantiate_start``."""
     monkeypatch.setattr(stack, "heat_of", lambda *_: heat)
-    instance = types.SimpleNamespace(id=VNF)
-    site.context, site.instance = None, instance
+    cluster = dependencies(params(), site, FakeClock())
     request = types.SimpleNamespace(additional_params={})
-    hook: Any = types.SimpleNamespace(context=None, instance=instance, request=request)
-    deps = dependencies(params(), site, FakeClock())
-    return driver._instantiate_start(hook, deps, site).steps
+    return steps_of(monkeypatch, "instantiate_start", cluster, INSTANCE, request)
 
 
 def test_vims_of_the_former_cluster_are_removed_too(monkeypatch, site):

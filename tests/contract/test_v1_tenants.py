@@ -23,6 +23,7 @@ from tacker.vnfm import vim_client
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import vim_registry
+from tacker_k8s_mgmt.hooks.v1.instance import VIM_KEY, V1Instance
 from tacker_k8s_mgmt.model.vim import ClusterAccess, HelmLogin
 from tests.contract.v1_instances import saved_instance
 from tests.contract.v1_vims import FakePlugin, spec
@@ -47,7 +48,7 @@ def of(tenant, **changes):
 
 
 def registry(instance):
-    return vim_registry.VimRegistry(CONTEXT, instance)
+    return vim_registry.VimRegistry(V1Instance(CONTEXT, instance))
 
 
 def test_each_has_its_own_beside_the_clusters(plugin):
@@ -89,12 +90,12 @@ def test_metadata_that_name_a_vim_of_others_have_it_neither_changed_nor_removed(
     one = saved_instance()
     theirs = stranger(plugin, auth_url=url, **changes)
     before = copy.deepcopy(plugin.vims[theirs])
-    one.vnf_metadata = {vim_registry.METADATA_KEY: theirs}
+    one.vnf_metadata = {VIM_KEY: theirs}
     plugin.used.add(theirs)
     assert registry(one).registered() == ()
     assert not registry(one).in_use()
     assert registry(one).register(spec()) != theirs
-    one.vnf_metadata = {vim_registry.METADATA_KEY: theirs}
+    one.vnf_metadata = {VIM_KEY: theirs}
     registry(one).remove()
     assert plugin.vims == {theirs: before}
 
@@ -124,7 +125,7 @@ def test_the_clusters_own_stays_when_a_tenants_is_removed(plugin):
     ours = registry(one).register(spec())
     registry(one).register(of("blue"))
     registry(one).remove_tenant("blue")
-    assert one.vnf_metadata == {vim_registry.METADATA_KEY: ours}
+    assert one.vnf_metadata == {VIM_KEY: ours}
     assert [info.vim_id for info in one.vim_connection_info] == ["openstack", ours]
 
 

@@ -18,7 +18,7 @@ from tests.helpers.samples import parsed
 )
 def test_the_verb_that_goes_on_and_what_fail_would_leave(is_rollback, verb):
     params = parsed()
-    text = driver.advice(params, is_rollback).failed
+    text = driver.terminate_advice(params, is_rollback).text
     assert text.startswith(verb)
     assert "Do not send `fail`" in text
     assert f"{params.ansible.directory} on {params.ansible.host}" in text

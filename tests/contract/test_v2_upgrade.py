@@ -23,10 +23,23 @@ from tests.helpers import upgrades
 from tests.helpers.requests import VNF
 from tests.helpers.upgrades import NEW, OLD
 
-start, end, rollback_start, rollback_end = (
-    driver.HOOKS[f"change_current_package_{name}"]
-    for name in ("start", "end", "rollback_start", "rollback_end")
-)
+
+def start(hook):
+    driver.V2Driver(hook).change_current_package_start()
+
+
+def end(hook):
+    driver.V2Driver(hook).change_current_package_end()
+
+
+def rollback_start(hook):
+    driver.V2Driver(hook).change_current_package_rollback_start()
+
+
+def rollback_end(hook):
+    driver.V2Driver(hook).change_current_package_rollback_end()
+
+
 IMAGE = "ubuntu-24.04-server-cloudimg-amd64"
 SAMPLE = parts.samples(V2) / "requests" / "change-vnfpkg.json"
 #: A later request repeats what is not kept.

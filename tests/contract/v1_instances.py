@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """VNF instances and definitions as Tacker's v1 API has them."""
 
+import contextlib
 import types
 import uuid
 
+from tacker_k8s_mgmt.hooks.v1.driver import MgmtDriver
+from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tests.helpers.fakes.site import FakeSite
 
 NAME = "mgmt-drivers-kubespray"
@@ -35,13 +39,32 @@ def instance(additional_params=None):
 def hook(vnf_instance, options, state_path, context=None):
     """What the site of an operation needs of its hook."""
     return types.SimpleNamespace(
-        context=context,
-        instance=vnf_instance,
+        instance=V1Instance(context, vnf_instance),
         options=options,
         state_path=str(state_path),
         name="scale_end",
         note=print,
     )
+
+
+def steps_of(monkeypatch, name, cluster, vnf_instance, request):
+    """The steps of one of the v1 hooks.
+
+    :param cluster: what the steps work with.
+    """
+    made = []
+
+    def opened(*_, **__):
+        return contextlib.nullcontext(cluster)
+
+    def run(_, operation, **__):
+        made.extend(operation.steps())
+
+    monkeypatch.setattr(V1Hook, "cluster", opened)
+    monkeypatch.setattr(V1Hook, "run", run)
+    monkeypatch.setattr(V1Instance, "checkpoint", lambda *_: "")
+    getattr(MgmtDriver(), name)(None, vnf_instance, request)
+    return made
 
 
 ACCOUNT = {"username": "ubuntu", "password": "s3cret-word"}

@@ -77,7 +77,7 @@ class Site(FakeSite):
 
 def enter(path):
     """Put the fakes in place, in the script's process."""
-    from tacker_k8s_mgmt.hooks.v2 import connections, driver
+    from tacker_k8s_mgmt.hooks.v2 import connections, stack
     from tacker_k8s_mgmt.hooks.v2.hook import V2Hook
 
     with open(path, "rb") as file:
@@ -93,6 +93,5 @@ def enter(path):
         Path(path).write_bytes(pickle.dumps(site))
 
     V2Hook.site = made
-    for module in (driver, driver):
-        vars(module).update(resources_of=lambda call: site.resources())
+    vars(stack).update(resources_of=lambda call: site.resources())
     atexit.register(keep)

@@ -52,8 +52,8 @@ def run(kind: Any, site: FakeSite, wanted: Any = None, **arguments: Any) -> Fake
     left = getattr(work, "left", lambda: "")
     before = getattr(work, "workers_before", None)
 
-    def advice(error: Exception) -> str:
-        return f"There were {before()} workers." if before else ""
+    def advice(error: Exception) -> tuple[str, tuple[str, ...]]:
+        return f"There were {before()} workers." if before else "", ()
 
     runner = Runner(kind.__name__, journal, clock, redact, left, advice)
     runner.run(work.steps())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tacker_k8s_mgmt.hooks.v1 import vim_registry
+from tacker_k8s_mgmt.hooks.v1.instance import VIM_KEY
 from tests.integration import cnf, exposed, projects
 from tests.integration.cluster_checks import check, differences
 from tests.integration.conftest import Cluster, Guide, Lab, eventually
@@ -142,7 +142,7 @@ class TestTenants:
         }
         path = f"{second.tacker.LCM}/vnf_instances/{plain.id}"
         with projects.registered(second.tacker, forged) as vim_id:
-            metadata = {vim_registry.METADATA_KEY: vim_id}
+            metadata = {VIM_KEY: vim_id}
             second.tacker.call("PATCH", path, json={"metadata": metadata})
             eventually(lambda: vim_id in str(second.tacker.show(plain.id)))
             before = projects.seen(cluster)

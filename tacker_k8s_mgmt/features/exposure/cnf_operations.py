@@ -15,7 +15,7 @@ from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.operations import balancing
 from tacker_k8s_mgmt.operations.compare import settle
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
-from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.operations.step import Operation, Step
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 
 LOG = logging.getLogger(__name__)
@@ -27,15 +27,11 @@ _PATIENCE = 120.0
 _WITHIN = 1200.0
 
 
-class _OnCluster:
+class _OnCluster(Operation):
     """What all of these operations begin with."""
 
     def __init__(self, deps: OperationContext) -> None:
         self._state = ClusterState(deps)
-
-    def left(self) -> str:
-        """What stays behind when a step fails."""
-        return ""
 
     def _open(self, locked: bool = True) -> Step:
         def find() -> None:

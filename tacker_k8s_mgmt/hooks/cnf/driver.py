@@ -17,11 +17,12 @@ The Services are read from the manifests of the CNF's package before they are in
 cluster. The token of a VIM is the one with which Tacker uses it.
 """
 
+import abc
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from oslo_log import log as logging
 from tacker import context as tacker_context
@@ -34,17 +35,28 @@ from tacker_k8s_mgmt.features.exposure.cnf_operations import (
     Expose,
     Unexpose,
 )
-from tacker_k8s_mgmt.hooks import advice, instances
-from tacker_k8s_mgmt.hooks.advice import Advice
-from tacker_k8s_mgmt.hooks.hook import Operation
+from tacker_k8s_mgmt.hooks import instances
+from tacker_k8s_mgmt.hooks.advice import (
+    CHECK,
+    FAIL,
+    NO_VM_YET,
+    RETRY,
+    ROLLBACK,
+    SEND_FAIL_FIRST,
+    UNCHANGED_SEND_FAIL,
+    UNCHANGED_SEND_ROLLBACK,
+    Advice,
+    attached,
+)
+from tacker_k8s_mgmt.hooks.cnf import manifests
 from tacker_k8s_mgmt.hooks.v1 import database, vim_registry
-from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.nodes import same_server
 from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.model.vim import ClusterIdentity
 from tacker_k8s_mgmt.operations.state import OperationContext
+from tacker_k8s_mgmt.operations.step import Operation
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.request import cnf_exposure
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE, ExposureParams
@@ -186,22 +198,19 @@ def work(
     cluster: str,
     name: str,
     operation: Callable[[OperationContext], Operation],
-    advice: Callable[[Exception], str],
+    advice: Advice,
     followed_by: str = "",
 ) -> None:
     """Run an operation on a cluster.
 
     :param cluster: id of its VNF instance.
     :param name: of the operation, for lock, journal and errors.
-    :param advice: returns what to send to Tacker after an error.
+    :param advice: what to send to Tacker after an error.
     :param followed_by: the operation that comes next for the same request of Tacker's.
     """
-    hook, params = instances.record(cluster).command(name)
-    if isinstance(hook, V1Hook):
-        database.release(hook.context)
-    with hook.site(params) as site:
-        made = operation(hook.dependencies(params, site))
-        hook.run(made.steps(), params.secrets(), advice, made.left, followed_by)
+    hook, request = instances.record(cluster).command(name)
+    with hook.opened(request, advice) as opened:
+        hook.run(operation(opened), followed_by=followed_by)
 
 
 def _registered() -> Iterator[tuple[str, str, bool]]:
@@ -220,64 +229,91 @@ def _all(read: Callable[[Any], Iterator[tuple[str, str]]], context: Any) -> Any:
 LOG = logging.getLogger(__name__)
 
 
-class CnfHook(Protocol):
+class CnfHook(abc.ABC):
     """A call of a hook for a CNF."""
 
-    @property
-    def name(self) -> str: ...
+    #: What to send when a hook has failed.
+    advices: ClassVar[Mapping[str, Advice]]
+
+    def __init__(self, name: str, vnf_id: str) -> None:
+        self.name = name
+        self.vnf_id = vnf_id
 
     @property
-    def vnf_id(self) -> str: ...
+    def advice(self) -> Advice:
+        """What to send when this hook has failed."""
+        return self.advices[self.name]
 
     @property
-    def advice(self) -> advice.Advice:
-        """What to send when the hook has failed."""
-
-    @property
+    @abc.abstractmethod
     def is_forceful(self) -> bool:
         """Whether the request is to be carried out whatever fails."""
 
     @property
+    @abc.abstractmethod
     def additional_params(self) -> Mapping[str, Any]:
-        """``additionalParams`` of the instantiation."""
+        """``additionalParams`` of the instantiation; later ones have none of ours."""
 
     @property
+    @abc.abstractmethod
     def metadata(self) -> Mapping[str, Any]:
         """Those of the VNF instance, as the operation leaves them."""
 
     @property
+    @abc.abstractmethod
     def patch(self) -> Mapping[str, Any]:
         """``metadata`` of a request that modifies the VNF instance."""
 
+    @abc.abstractmethod
     def endpoint(self) -> str:
         """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
 
     @property
     def project(self) -> str:
         """The CNF's project; "" where Tacker does not tell it."""
+        return ""
 
+    @abc.abstractmethod
     def token(self) -> str:
         """The token with which Tacker uses the CNF's VIM; "" if it uses none."""
 
+    @abc.abstractmethod
     def namespace(self) -> str:
         """Where Tacker puts the CNF; "" if only its manifests say it."""
 
-    def cnf(self) -> Cnf: ...
+    @abc.abstractmethod
+    def cnf(self) -> Cnf:
+        """The CNF, by what Tacker knows of its Services."""
+
+    @abc.abstractmethod
+    def package(self) -> str:
+        """The directory of the VNF package."""
 
     def manifests(self) -> Sequence[Service] | None:
         """The Services of its manifests; None for a chart or what cannot be read."""
+        given = self.additional_params
+        files = given.get("lcm-kubernetes-def-files")
+        if not isinstance(files, Sequence):
+            return None
+        return manifests.services(self.package(), files, given.get("namespace"))
 
+    @abc.abstractmethod
     def begin(self) -> None:
         """Prepare for work."""
 
+    @abc.abstractmethod
     def keep(self, params: Any) -> None:
         """Keep the parameter of the instantiation for later operations.
 
         :param params: None: it has none, and what the metadata have holds.
         """
 
+    @abc.abstractmethod
     def forget(self) -> None:
-        """Remove what is kept."""
+        """Remove what is kept, or what a PATCH has left, in the metadata.
+
+        It would hold for the next instantiation.
+        """
 
 
 def perform(call: CnfHook) -> None:
@@ -286,6 +322,12 @@ def perform(call: CnfHook) -> None:
     :raises K8sMgmtError: with what is wrong, for the operator.
     """
     HOOKS[call.name](call)
+
+
+def _wrong(call: CnfHook) -> str:
+    """What to send when the parameter is wrong."""
+    refused = call.advice.refused or SEND_FAIL_FIRST
+    return refused.text
 
 
 def _params(call: CnfHook, wrong: str = "") -> ExposureParams:
@@ -341,8 +383,8 @@ def _namespaces(call: CnfHook) -> frozenset[str]:
 
 def _check(call: CnfHook) -> None:
     """Refuse a request before anything is created."""
-    with advice.attached(call.advice):
-        params = _params(call, call.advice.refused)
+    with attached(call.advice):
+        params = _params(call, _wrong(call))
         expected = partial(_expected, call, params, call.manifests())
         # Wrong names are found without the cluster.
         expected(False)
@@ -367,15 +409,15 @@ def _check_modified(call: CnfHook) -> None:
     """Refuse a request before it is stored."""
     if cnf_exposure.ATTRIBUTE not in call.patch:
         return
-    with advice.attached(call.advice):
-        params = _params(call, call.advice.refused)
+    with attached(call.advice):
+        params = _params(call, _wrong(call))
         check = partial(CheckModified, cnf=call.cnf(), params=params)
         _on_cluster(call, params, check)
 
 
 def _expose(call: CnfHook) -> None:
-    with advice.attached(call.advice):
-        params = _params(call, call.advice.refused)
+    with attached(call.advice):
+        params = _params(call, _wrong(call))
         _on_cluster(call, params, partial(Expose, cnf=call.cnf(), params=params))
 
 
@@ -385,7 +427,7 @@ def _expose_first(call: CnfHook) -> None:
 
 
 def _unexpose(call: CnfHook) -> None:
-    with advice.attached(call.advice):
+    with attached(call.advice):
         try:
             _remove(call)
         except Exception as error:
@@ -425,99 +467,102 @@ _FOLLOWED_BY = {
     "instantiate_start": "instantiate_end",
     "modify_information_start": "modify_information_end",
 }
-HOOKS: Mapping[str, Callable[[CnfHook], None]] = MappingProxyType(
-    {
-        "instantiate_start": _check,
-        "instantiate_end": _expose_first,
-        "instantiate_rollback_start": _unexpose,
-        "instantiate_rollback_end": _nothing,
-        # Before its Services go.
-        "terminate_start": _unexpose,
-        # v1 calls only this one for the rollback of an instantiation.
-        "terminate_end": lambda call: call.forget(),
-        "scale_start": _nothing,
-        "scale_end": _expose,
-        "scale_rollback_start": _nothing,
-        "scale_rollback_end": _expose,
-        "heal_start": _nothing,
-        "heal_end": _expose,
-        "modify_information_start": _check_modified,
-        "modify_information_end": _expose,
-        "modify_information_rollback_start": _nothing,
-        "modify_information_rollback_end": _expose,
-        "change_external_connectivity_start": _nothing,
-        "change_external_connectivity_end": _nothing,
-        "change_external_connectivity_rollback_start": _nothing,
-        "change_external_connectivity_rollback_end": _nothing,
-        "change_current_package_start": _nothing,
-        "change_current_package_end": _expose,
-        "change_current_package_rollback_start": _nothing,
-        "change_current_package_rollback_end": _expose,
-    }
-)
+HOOKS: Mapping[str, Callable[[CnfHook], None]] = {
+    "instantiate_start": _check,
+    "instantiate_end": _expose_first,
+    "instantiate_rollback_start": _unexpose,
+    "instantiate_rollback_end": _nothing,
+    # Before its Services go.
+    "terminate_start": _unexpose,
+    # v1 calls only this one for the rollback of an instantiation.
+    "terminate_end": lambda call: call.forget(),
+    "scale_start": _nothing,
+    "scale_end": _expose,
+    "scale_rollback_start": _nothing,
+    "scale_rollback_end": _expose,
+    "heal_start": _nothing,
+    "heal_end": _expose,
+    "modify_information_start": _check_modified,
+    "modify_information_end": _expose,
+    "modify_information_rollback_start": _nothing,
+    "modify_information_rollback_end": _expose,
+    "change_external_connectivity_start": _nothing,
+    "change_external_connectivity_end": _nothing,
+    "change_external_connectivity_rollback_start": _nothing,
+    "change_external_connectivity_rollback_end": _nothing,
+    "change_current_package_start": _nothing,
+    "change_current_package_end": _expose,
+    "change_current_package_rollback_start": _nothing,
+    "change_current_package_rollback_end": _expose,
+}
 
 
-_REFUSED = (
+_REFUSED = Advice(
+    (FAIL,),
     "Send `fail` for this operation, then a PATCH with a corrected "
-    f"metadata.{ATTRIBUTE}."
+    f"metadata.{ATTRIBUTE}.",
 )
 _LATER = Advice(
+    (RETRY, FAIL),
     "`retry` goes on from here; after `fail`, the next heal or modification of the CNF "
     "does.",
     refused=_REFUSED,
 )
-_ROLLBACK = Advice("Another `rollback` goes on from here.")
+_ROLLBACK = Advice((ROLLBACK,), "Another `rollback` goes on from here.")
 _BOTH = {
-    "instantiate_start": Advice(
-        advice.NO_VM_YET.failed, refused=advice.UNCHANGED_SEND_ROLLBACK
-    ),
+    "instantiate_start": replace(NO_VM_YET, refused=UNCHANGED_SEND_ROLLBACK),
     "instantiate_end": Advice(
+        (RETRY, ROLLBACK),
         "`retry` goes on from here, `rollback` removes the CNF.",
-        refused="Send `rollback` for this operation, which removes the CNF, then a "
-        "corrected request.",
+        refused=Advice(
+            (ROLLBACK,),
+            "Send `rollback` for this operation, which removes the CNF, then a "
+            "corrected request.",
+        ),
     ),
     "instantiate_rollback_start": _ROLLBACK,
     "terminate_start": Advice(
-        "`retry` goes on from here; after `fail`, a FORCEFUL request goes on without."
+        (RETRY, FAIL),
+        "`retry` goes on from here; after `fail`, a FORCEFUL request goes on without.",
     ),
     # Unlike that of a cluster, a retry in the v1 API calls it again (_scale_vnf_post).
     "scale_end": _LATER,
     "heal_end": _LATER,
 }
 #: A modification has neither a retry nor a rollback.
-V1: Mapping[str, Advice] = MappingProxyType(
-    {
-        **_BOTH,
-        "modify_information_start": Advice(
-            "Send `fail` for this operation; when that is mended, or with a corrected "
-            "request, modify the CNF again.",
-            refused=advice.UNCHANGED_SEND_FAIL,
-        ),
-        "modify_information_end": Advice(
-            "Tacker has stored what the request wants. Send `fail` for this operation; "
-            "the next heal or modification of the CNF goes on.",
-            refused=_REFUSED,
-        ),
-    }
-)
+V1: Mapping[str, Advice] = {
+    **_BOTH,
+    "modify_information_start": Advice(
+        (FAIL,),
+        "Send `fail` for this operation; when that is mended, or with a corrected "
+        "request, modify the CNF again.",
+        refused=UNCHANGED_SEND_FAIL,
+    ),
+    "modify_information_end": Advice(
+        (FAIL,),
+        "Tacker has stored what the request wants. Send `fail` for this operation; "
+        "the next heal or modification of the CNF goes on.",
+        refused=_REFUSED,
+    ),
+}
 #: What a modification wants is stored when it has ended well.
-V2: Mapping[str, Advice] = MappingProxyType(
-    {
-        **_BOTH,
-        "scale_rollback_end": _ROLLBACK,
-        "modify_information_start": Advice(
-            advice.CHECK.failed, refused=advice.UNCHANGED_SEND_FAIL
+V2: Mapping[str, Advice] = {
+    **_BOTH,
+    "scale_rollback_end": _ROLLBACK,
+    "modify_information_start": replace(CHECK, refused=UNCHANGED_SEND_FAIL),
+    "modify_information_end": Advice(
+        (RETRY, ROLLBACK),
+        "`retry` goes on from here; `rollback` gives the CNF its former exposures.",
+        refused=Advice(
+            (ROLLBACK,),
+            "Send `rollback` for this operation, which gives the CNF its former "
+            "exposures, then a corrected request.",
         ),
-        "modify_information_end": Advice(
-            "`retry` goes on from here; `rollback` gives the CNF its former exposures.",
-            refused="Send `rollback` for this operation, which gives the CNF its "
-            "former exposures, then a corrected request.",
-        ),
-        "modify_information_rollback_end": _ROLLBACK,
-        "change_current_package_end": _LATER,
-        "change_current_package_rollback_end": _ROLLBACK,
-    }
-)
+    ),
+    "modify_information_rollback_end": _ROLLBACK,
+    "change_current_package_end": _LATER,
+    "change_current_package_rollback_end": _ROLLBACK,
+}
 
 
 def token(access: Mapping[str, Any], ca_certificate: Any) -> str:

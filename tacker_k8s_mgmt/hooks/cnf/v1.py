@@ -9,75 +9,62 @@ Tacker lists what it makes on a Kubernetes VIM, also for a Helm release, as
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tacker import objects
-from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.advice import Advice
-from tacker_k8s_mgmt.hooks.cnf import driver, manifests
-from tacker_k8s_mgmt.hooks.v1 import database, instance, stack
-from tacker_k8s_mgmt.hooks.v1.driver import read
+from tacker_k8s_mgmt.hooks.cnf import driver
+from tacker_k8s_mgmt.hooks.cnf.driver import CnfHook
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
 from tacker_k8s_mgmt.model.services import Cnf, Service
-from tacker_k8s_mgmt.request import reader
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 
 TYPE = "mgmt-drivers-cnf-exposure"
-_FORCEFUL = "FORCEFUL"
 _SERVICE = ",Service"
 
 
-class CnfHookV1:
+class CnfHookV1(CnfHook):
     """A call of a hook."""
 
+    advices = driver.V1
+
     def __init__(self, name: str, hook: V1Hook) -> None:
-        self.name = name
-        self.vnf_id = str(hook.instance.id)
+        super().__init__(name, hook.vnf_id)
         self._hook = hook
         self._instance = hook.instance
 
     @property
-    def advice(self) -> Advice:
-        """What to send when the hook has failed."""
-        return driver.V1[self.name]
-
-    @property
     def is_forceful(self) -> bool:
-        """Whether the request is to be carried out whatever fails."""
-        wanted = getattr(self._hook.request, "termination_type", None)
-        return bool(wanted == _FORCEFUL)
+        """See :attr:`CnfHook.is_forceful`."""
+        return self._hook.sent.is_forceful
 
     @property
     def additional_params(self) -> Mapping[str, Any]:
-        """``additionalParams`` of the instantiation."""
-        if self.name.startswith("instantiate") and self._hook.request is not None:
-            return self._hook.request.additional_params or {}
-        return instance.stored(self._instance) or {}
+        """See :attr:`CnfHook.additional_params`."""
+        if self.name.startswith("instantiate") and self._hook.sent:
+            return self._hook.sent.parameters or {}
+        return self._instance.parameters or {}
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Those of the VNF instance, as the operation leaves them."""
-        return reader.merged_metadata(self._instance.vnf_metadata or {}, self.patch)
+        """See :attr:`CnfHook.metadata`."""
+        return self._hook.metadata
 
     @property
     def patch(self) -> Mapping[str, Any]:
-        """``metadata`` of a request that modifies the VNF instance."""
+        """See :attr:`CnfHook.patch`."""
         return self._hook.patch
 
     def endpoint(self) -> str:
-        """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
-        if not self._instance.vim_connection_info:
-            return ""
-        return str(self._vim_access()["auth_url"])
+        """See :meth:`CnfHook.endpoint`."""
+        return str(self._vim_access()["auth_url"]) if self._instance.has_vim else ""
 
     @property
     def project(self) -> str:
         """The CNF's project."""
-        return str(self._instance.tenant_id or "")
+        return self._instance.project
 
     def token(self) -> str:
-        """The token with which Tacker uses the CNF's VIM; "" if it uses none."""
+        """See :meth:`CnfHook.token`."""
         access = self._vim_access()
         return driver.token(access, access.get("ssl_ca_cert"))
 
@@ -87,8 +74,7 @@ class CnfHookV1:
         :raises VimError: Tacker does not have it.
         """
         try:
-            infos = self._instance.vim_connection_info
-            access = stack.find_vim(self._hook.context, infos)["access_info"]
+            access = self._instance.vim_access()
             return {"auth_url": access["auth_url"], **access}
         except Exception as error:
             # Tacker raises many kinds, whose texts may have the access information.
@@ -99,7 +85,7 @@ class CnfHookV1:
             ) from None
 
     def namespace(self) -> str:
-        """Where Tacker puts the CNF; "" if only its manifests say it."""
+        """See :meth:`CnfHook.namespace`."""
         given = self.additional_params.get("namespace")
         # What an earlier life of the VNF instance has left does not hold any more.
         is_new = self.name == "instantiate_start"
@@ -108,32 +94,18 @@ class CnfHookV1:
 
     def cnf(self) -> Cnf:
         """The CNF, by the Services that Tacker lists."""
-        rows = database.ask(
-            self._hook.context,
-            lambda own: [
-                (row.resource_type, row.resource_name)
-                for row in objects.VnfResourceList.get_by_vnf_instance_id(
-                    own, self.vnf_id
-                )
-            ],
-        )
+        rows = self._instance.resources()
         names = frozenset(name for kind, name in rows if kind.endswith(_SERVICE))
         return Cnf(self.vnf_id, self.namespace() or "default", names)
 
+    def package(self) -> str:
+        """See :meth:`CnfHook.package`."""
+        return self._instance.package()
+
     def manifests(self) -> Sequence[Service] | None:
-        """The Services of its manifests; None for a chart or what cannot be read."""
-        given = self.additional_params
-        files = given.get("lcm-kubernetes-def-files")
-        if (
-            not isinstance(files, Sequence)
-            or str(given.get("use_helm")).lower() == "true"
-        ):
-            return None
-        context, vnfd_id = self._hook.context, self._instance.vnfd_id
-        package = database.ask(
-            context, lambda own: vnflcm_utils._get_vnf_package_path(own, vnfd_id)
-        )
-        return manifests.services(package, files, given.get("namespace"))
+        """See :meth:`CnfHook.manifests`."""
+        is_chart = str(self.additional_params.get("use_helm")).lower() == "true"
+        return None if is_chart else super().manifests()
 
     def begin(self) -> None:
         """Store where a retry begins, and release Tacker's database connection."""
@@ -145,11 +117,11 @@ class CnfHookV1:
             self.forget()
 
     def forget(self) -> None:
-        """Remove what a PATCH has left, which would hold for the next instantiation."""
-        metadata = dict(self._instance.vnf_metadata or {})
-        if metadata.pop(ATTRIBUTE, None) is not None:
-            # A new dict: Tacker does not notice a change inside the old one.
-            self._instance.vnf_metadata = metadata
+        """See :meth:`CnfHook.forget`; Tacker stores it."""
+        metadata = self._instance.metadata
+        self._instance.set_metadata(
+            {name: metadata[name] for name in metadata if name != ATTRIBUTE}
+        )
 
 
 def _hook(name: str, keyword: str) -> Callable[..., None]:
@@ -163,9 +135,9 @@ def _hook(name: str, keyword: str) -> Callable[..., None]:
     ) -> None:
         vnf = passed.get("vnf") if name == "instantiate_end" else None
         request = passed.get(keyword, request)
-        hook = V1Hook(name, context, vnf_instance, request, vnf=vnf)
+        hook = V1Hook(name, context, vnf_instance, request, vnf)
         if name.startswith("modify_information"):
-            hook.patch = read(hook)
+            hook.patch = hook.instance.requested_metadata()
         # The rollback of an instantiation calls this one only, without a request.
         rolled_back = name == "terminate_end" and request is None
         acts = "instantiate_rollback_start" if rolled_back else name

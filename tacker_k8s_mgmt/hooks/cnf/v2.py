@@ -5,17 +5,17 @@ Tacker labels what it makes of manifests with the id of the VNF instance, and na
 Helm release after it (``kubernetes_utils.py``, ``helm.py``).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.advice import Advice
-from tacker_k8s_mgmt.hooks.cnf import driver, manifests
+from tacker_k8s_mgmt.hooks.cnf import driver
+from tacker_k8s_mgmt.hooks.cnf.driver import CnfHook
 from tacker_k8s_mgmt.hooks.v2 import hook
 from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.hooks.v2.program import Streams
-from tacker_k8s_mgmt.model.services import Cnf, Service
+from tacker_k8s_mgmt.model.services import Cnf
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 
 _FORCEFUL = "FORCEFUL"
@@ -23,54 +23,43 @@ _FORCEFUL = "FORCEFUL"
 _MODIFY_START = "modify_information_start"
 
 
-class CnfHookV2:
+class CnfHookV2(CnfHook):
     """A call of a hook."""
 
+    advices = driver.V2
+
     def __init__(self, call: HookCall) -> None:
-        self.name = call.operation
-        self.vnf_id = call.vnf_id
+        super().__init__(call.operation, call.vnf_id)
         self._call = call
 
     @property
-    def advice(self) -> Advice:
-        """What to send when the hook has failed."""
-        return driver.V2[self.name]
-
-    @property
     def is_forceful(self) -> bool:
-        """Whether the request is to be carried out whatever fails."""
+        """See :attr:`CnfHook.is_forceful`."""
         return bool(self._call.request.get("terminationType") == _FORCEFUL)
 
     @property
     def additional_params(self) -> Mapping[str, Any]:
-        """``additionalParams`` of the instantiation; later ones have none of ours."""
+        """See :attr:`CnfHook.additional_params`."""
         return self._call.additional_params
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Those of the VNF instance, as the operation leaves them."""
+        """See :attr:`CnfHook.metadata`."""
         kept = self._call.instance.get("metadata") or {}
-        if self.name != _MODIFY_START:
-            return kept
-        return _merged(kept, self.patch)
+        return _merged(kept, self.patch) if self.name == _MODIFY_START else kept
 
     @property
     def patch(self) -> Mapping[str, Any]:
-        """``metadata`` of a request that modifies the VNF instance."""
+        """See :attr:`CnfHook.patch`."""
         return self._call.patch
 
     def endpoint(self) -> str:
-        """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
+        """See :meth:`CnfHook.endpoint`."""
         interface = self._vim.get("interfaceInfo") or {}
         return str(interface.get("endpoint") or "")
 
-    @property
-    def project(self) -> str:
-        """None: Tacker does not tell it."""
-        return ""
-
     def token(self) -> str:
-        """The token with which Tacker uses the CNF's VIM; "" if it uses none."""
+        """See :meth:`CnfHook.token`."""
         interface = self._vim.get("interfaceInfo") or {}
         access = self._vim.get("accessInfo") or {}
         return driver.token(access, interface.get("ssl_ca_cert"))
@@ -87,7 +76,7 @@ class CnfHookV2:
         return call.vim
 
     def namespace(self) -> str:
-        """Where Tacker puts the CNF; "" if only its manifests say it."""
+        """See :meth:`CnfHook.namespace`."""
         info = self._call.instance.get("instantiatedVnfInfo") or {}
         metadata = info.get("metadata") or {}
         # A failed instantiation has left no information yet.
@@ -99,13 +88,9 @@ class CnfHookV2:
         release = f"vnf{self.vnf_id.replace('-', '')}"
         return Cnf(self.vnf_id, self.namespace() or "default", release=release)
 
-    def manifests(self) -> Sequence[Service] | None:
-        """The Services of its manifests; None for a chart or what cannot be read."""
-        given = self._call.additional_params
-        files = given.get("lcm-kubernetes-def-files")
-        if not isinstance(files, Sequence):
-            return None
-        return manifests.services(self._call.package, files, given.get("namespace"))
+    def package(self) -> str:
+        """See :meth:`CnfHook.package`."""
+        return self._call.package
 
     def begin(self) -> None:
         """Nothing: this process has no transaction open."""
@@ -117,7 +102,7 @@ class CnfHookV2:
             self._call.instance["metadata"] = {**metadata, ATTRIBUTE: params}
 
     def forget(self) -> None:
-        """Remove what is kept."""
+        """See :meth:`CnfHook.forget`."""
         metadata = dict(self._call.instance.get("metadata") or {})
         if metadata.pop(ATTRIBUTE, None) is not None:
             self._call.instance["metadata"] = metadata

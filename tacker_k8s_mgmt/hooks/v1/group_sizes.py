@@ -37,14 +37,15 @@ from typing import Any
 import yaml
 from oslo_log import log as logging
 from tacker.tosca import utils as tosca_utils
-from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers.openstack.update_template import HOTUpdater
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import database, stack
-from tacker_k8s_mgmt.hooks.v1.hook import V1Site
+from tacker_k8s_mgmt.hooks.advice import FAIL, ROLLBACK, Advice
+from tacker_k8s_mgmt.hooks.v1 import stack
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.model.nodes import Count
 from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.request import reader
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
@@ -61,21 +62,19 @@ class _Group:
     """A scaling group with a scale level.
 
     :param size: in Heat.
-    :param level: Tacker's own object.
+    :param level: Tacker's scale level.
     :param aspect: of the VNFD.
     """
 
     name: str
     size: GroupSize
-    level: Any
+    level: int
     aspect: Mapping[str, int]
 
     @property
     def counted(self) -> int:
         """The size that the scale level stands for."""
-        return self.aspect["initialNum"] + self.aspect["num"] * int(
-            self.level.scale_level
-        )
+        return self.aspect["initialNum"] + self.aspect["num"] * self.level
 
     @property
     def kept(self) -> int:
@@ -88,17 +87,12 @@ class _Group:
         return level if rest == 0 and 0 <= level <= self.aspect["maxLevel"] else None
 
 
-def _groups(site: V1Site, sizes: Mapping[str, GroupSize]) -> list[_Group]:
-    info = site.instance.instantiated_vnf_info
-    status = getattr(info, "scale_status", None) or ()
-    levels = {level.aspect_id: level for level in status}
+def _groups(instance: V1Instance, sizes: Mapping[str, GroupSize]) -> list[_Group]:
+    levels = instance.scale_levels()
     if not levels or not sizes:
         return []
     # As Tacker's heal reads the scaling aspects.
-    vnfd = vnflcm_utils.get_vnfd_dict(
-        site.context, site.instance.vnfd_id, info.flavour_id
-    )
-    aspects = tosca_utils.get_scale_group(_ANY_GROUP, vnfd, {}).get(
+    aspects = tosca_utils.get_scale_group(_ANY_GROUP, instance.vnfd(), {}).get(
         "scaleGroupDict", {}
     )
     return [
@@ -108,54 +102,53 @@ def _groups(site: V1Site, sizes: Mapping[str, GroupSize]) -> list[_Group]:
     ]
 
 
-def counts(site: V1Site) -> tuple[Count, ...]:
+def counts(instance: V1Instance, sizes: Mapping[str, GroupSize]) -> tuple[Count, ...]:
     """The sizes of the scaling groups, in Heat and by Tacker's scale levels."""
     return tuple(
         Count(group.name, group.size.healthy, group.counted, _REMEDY)
-        for group in _groups(site, site.group_sizes())
+        for group in _groups(instance, sizes)
     )
 
 
-def kept_sizes(site: V1Site) -> dict[str, int]:
+def kept_sizes(instance: V1Instance, sizes: Mapping[str, GroupSize]) -> dict[str, int]:
     """The sizes of all groups at which Heat deletes no healthy member.
 
     That of Tacker's scale level, as far as Heat has it; Heat replaces a failed member
     if Tacker counts it.
     """
-    sizes = site.group_sizes()
     kept = {name: size.healthy for name, size in sizes.items()}
-    return kept | {group.name: group.kept for group in _groups(site, sizes)}
+    return kept | {group.name: group.kept for group in _groups(instance, sizes)}
 
 
-def scale_level_step(site: V1Site) -> Step:
+def scale_level_step(instance: V1Instance, site: Site) -> Step:
     """Have a heal keep the sizes of the groups."""
 
     def act() -> None:
-        if _follow(site):
+        if _follow(instance, site.group_sizes()):
             # A retry may begin after this hook.
-            database.save(site.instance)
+            instance.save()
 
     return Step("compare-scale-level", "compare Tacker's scale level with Heat", act)
 
 
-def follow_scale_out(site: V1Site) -> None:
+def follow_scale_out(instance: V1Instance, site: Site) -> None:
     """Have Tacker count what an earlier scale-out has left; Tacker stores it.
 
     The workers have joined by now, so a failure is only logged: the next heal compares
     again.
     """
     try:
-        _follow(site)
+        _follow(instance, site.group_sizes())
     except Exception as exc:
         # Heat, the VNFD and Tacker's database raise many kinds.
         LOG.warning(
             "VNF instance %s: Tacker's scale level was not compared with Heat: %s",
-            site.instance.id,
+            instance.vnf_id,
             exc,
         )
 
 
-def _follow(site: V1Site) -> bool:
+def _follow(instance: V1Instance, sizes: Mapping[str, GroupSize]) -> bool:
     """Set the scale levels to the sizes in Heat; returns whether one has changed.
 
     Where a group has too few members and no level stands for that size, Tacker's level
@@ -163,7 +156,7 @@ def _follow(site: V1Site) -> bool:
     the heal is refused.
     """
     changed = False
-    for group in _groups(site, site.group_sizes()):
+    for group in _groups(instance, sizes):
         kept, counted = group.kept, group.counted
         if kept == counted:
             continue
@@ -172,14 +165,14 @@ def _follow(site: V1Site) -> bool:
             LOG.warning(
                 "VNF instance %s: Heat has %d members of %s, and Tacker's scale level "
                 "%d stands for %d; it is set to %d",
-                site.instance.id,
+                instance.vnf_id,
                 kept,
                 group.name,
-                group.level.scale_level,
+                group.level,
                 counted,
                 level,
             )
-            group.level.scale_level = level
+            instance.set_scale_level(group.name, level)
             changed = True
         elif kept > counted:
             raise errors.UnsupportedOperation(
@@ -194,10 +187,11 @@ def _follow(site: V1Site) -> bool:
     return changed
 
 
-_WAY_ON = (
+_WAY_ON = Advice(
+    (ROLLBACK, FAIL),
     "`rollback` deletes the new VMs; after `fail` they stay, and the next scale-out or "
     "heal joins them. Do not send `retry`: Tacker would end it without calling the "
-    "driver."
+    "driver.",
 )
 _NO_ROLLBACK = (
     "Do not send `rollback`: with it Tacker would have Heat set the group to {after} "
@@ -213,22 +207,23 @@ _UNSEEN = (
     "not, VMs of the cluster would be deleted or made: send `fail`, and the new VMs "
     "stay, and the next scale-out or heal joins them."
 )
-_UNKNOWN = (
+_UNKNOWN = Advice(
+    (FAIL,),
     "Which VMs `rollback` would delete could not be found out, since Heat or the VNF "
     "package could not be read (the conductor's log says why). `fail` deletes none: "
-    "the new VMs stay, and the next scale-out or heal joins them."
+    "the new VMs stay, and the next scale-out or heal joins them.",
 )
 
 
 def advice_after_scale_out(
-    context: Any, vnf_instance: Any, aspect_id: str, before: int | None
-) -> str:
+    instance: V1Instance, aspect: str, before: int | None
+) -> Advice:
     """What to send after a scale-out that failed.
 
     :param before: how many members the group had before it, None if unknown.
     """
     try:
-        after = members_after(context, vnf_instance, aspect_id)
+        after = members_after(instance, aspect)
     except Exception as exc:
         # This is for a hint; the failure itself is reported anyway.
         LOG.warning("What a rollback would do is not known: %s", exc)
@@ -236,25 +231,22 @@ def advice_after_scale_out(
     if after is None or after == before:
         return _WAY_ON
     if before is None:
-        stack_id = vnf_instance.instantiated_vnf_info.instance_id
-        return _UNSEEN.format(after=after, stack=stack_id, group=aspect_id)
-    return _NO_ROLLBACK.format(after=after, before=before)
+        text = _UNSEEN.format(after=after, stack=instance.stack_id, group=aspect)
+        return Advice((ROLLBACK, FAIL), text)
+    return Advice((FAIL,), _NO_ROLLBACK.format(after=after, before=before))
 
 
-def members_after(context: Any, vnf_instance: Any, aspect_id: str) -> int | None:
+def members_after(instance: V1Instance, aspect: str) -> int | None:
     """How many members the group would have after the rollback.
 
     :returns: None for as many as before the scale-out.
     :raises Exception: from Heat, Tacker or the package's user data.
     """
-    client = stack.heat_of(context, vnf_instance)
-    stack_id = vnf_instance.instantiated_vnf_info.instance_id
+    client, stack_id = stack.heat_of(instance), instance.stack_id
     template = client.stacks.template(stack_id)
-    if isinstance(_wanted(template, aspect_id), Mapping) and _follows_scale(
-        context, vnf_instance
-    ):
+    if isinstance(_wanted(template, aspect), Mapping) and _follows_scale(instance):
         return None
-    return size_in(template, client.stacks.get(stack_id).parameters, aspect_id)
+    return size_in(template, client.stacks.get(stack_id).parameters, aspect)
 
 
 def size_in(
@@ -274,15 +266,14 @@ def _wanted(template: Mapping[str, Any], group: str) -> Any:
     return template["resources"][group]["properties"].get("desired_capacity")
 
 
-def _follows_scale(context: Any, vnf_instance: Any) -> bool:
+def _follows_scale(instance: V1Instance) -> bool:
     """Whether the user data set the size; loaded as Tacker does."""
-    params = vnf_instance.instantiated_vnf_info.additional_params or {}
+    params = instance.parameters or {}
     path, name = reader.path(params), str(params.get(reader.CLASS))
     if not path:
         return False
-    package = vnflcm_utils._get_vnf_package_path(context, vnf_instance.vnfd_id)
     spec = importlib.util.spec_from_file_location(
-        "lcm_user_data", os.path.join(package, path)
+        "lcm_user_data", os.path.join(instance.package(), path)
     )
     if spec is None or spec.loader is None:
         return False
@@ -296,21 +287,21 @@ _IN_PROGRESS = "IN_PROGRESS"
 _DONE = "UPDATE_COMPLETE"
 
 
-def group_size_step(site: V1Site) -> Step:
+def group_size_step(instance: V1Instance, site: Site) -> Step:
     """Write the present sizes of the groups into the stack's template."""
 
     def act() -> None:
-        sizes = kept_sizes(site)
+        sizes = kept_sizes(instance, site.group_sizes())
         if sizes:
-            _keep(site, sizes)
+            _keep(instance, sizes)
 
     return Step("keep-group-sizes", "keep the group sizes in Heat", act)
 
 
-def _keep(site: V1Site, sizes: Mapping[str, int]) -> None:
-    stack_id = site.instance.instantiated_vnf_info.instance_id
+def _keep(instance: V1Instance, sizes: Mapping[str, int]) -> None:
+    stack_id = instance.stack_id
     try:
-        client = stack.heat_of(site.context, site.instance)
+        client = stack.heat_of(instance)
         before = client.get(stack_id).updated_time
         if not _write(client, stack_id, sizes):
             return

@@ -22,6 +22,7 @@ from tacker.vnfm.infra_drivers.openstack.openstack import OpenStack
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, stack
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance, V1Request
 from tacker_k8s_mgmt.model.yaml_text import parse_yaml
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
@@ -33,7 +34,7 @@ _SERVER = "OS::Nova::Server"
 _HEALABLE = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 
 
-def step(site: Any, request: Any) -> Step:
+def step(site: Any, request: V1Request) -> Step:
     """Refuse a heal that Tacker could not end, or with which other VMs would change.
 
     :param site: has :meth:`refuse_hopeless_heal` and :meth:`changes_of_heal`.
@@ -59,7 +60,10 @@ def step(site: Any, request: Any) -> Step:
 
 
 def refuse_hopeless(
-    vnf_instance: Any, status: str, resources: Sequence[StackResource], request: Any
+    instance: V1Instance,
+    status: str,
+    resources: Sequence[StackResource],
+    request: V1Request,
 ) -> None:
     """Refuse a heal that Tacker could not end.
 
@@ -67,8 +71,7 @@ def refuse_hopeless(
     :param resources: of it and of all stacks nested in it.
     :raises UnsupportedOperation: it is one.
     """
-    info = vnf_instance.instantiated_vnf_info
-    top = info.instance_id
+    top = instance.stack_id
     if status not in _HEALABLE:
         raise errors.UnsupportedOperation(
             detail=f"The stack {top} is {status} in Heat. Tacker heals VNFCs only in "
@@ -80,21 +83,23 @@ def refuse_hopeless(
             "keeps what is healthy.",
         )
     owners = {one.nested_stack_id: one for one in resources if one.nested_stack_id}
-    for vnfc in info.vnfc_resource_info:
-        if vnfc.id in request.vnfc_instance_id:
-            _see_kept(vnfc, top, owners)
+    for vnfc, own in instance.stacks_of_vnfcs().items():
+        if vnfc in request.vnfcs:
+            _see_kept(vnfc, own, top, owners)
 
 
-def _see_kept(vnfc: Any, top: str, owners: Mapping[str, StackResource]) -> None:
+def _see_kept(
+    vnfc: str, own: str, top: str, owners: Mapping[str, StackResource]
+) -> None:
     """Check that Heat has, and keeps, the stack in which Tacker looks for a VNFC.
 
+    :param own: id of this stack, and *top* that of the VNF instance's.
     :param owners: resources that are nested stacks, by the ids of these.
     """
-    own = vnfc.metadata.get("stack_id", top)
     if own != top and own not in owners:
         raise errors.UnsupportedOperation(
             detail=f"Heat no longer has the stack {own}, in which Tacker looks for the "
-            f"VNFC {vnfc.id} after its heal: Heat has built all of it again at another "
+            f"VNFC {vnfc} after its heal: Heat has built all of it again at another "
             "time. No VM and no node was touched.",
             hint="Heal without vnfcInstanceId, which builds the whole cluster again. Or"
             " drain the node, have Heat build the VM again with `openstack stack "
@@ -106,7 +111,7 @@ def _see_kept(vnfc: Any, top: str, owners: Mapping[str, StackResource]) -> None:
         if owners[own].status == UNHEALTHY:
             raise errors.UnsupportedOperation(
                 detail=f"{name} is {UNHEALTHY} in Heat, which would build all of it "
-                f"again, not only the VM of the VNFC {vnfc.id}. Tacker would then not "
+                f"again, not only the VM of the VNFC {vnfc}. Tacker would then not "
                 "find the VNFC, and never heal it again. No VM and no node was "
                 "touched.",
                 hint="Take the mark away with `openstack stack resource mark unhealthy "
@@ -115,18 +120,16 @@ def _see_kept(vnfc: Any, top: str, owners: Mapping[str, StackResource]) -> None:
         own = outer
 
 
-def changes(context: Any, vnf_instance: Any, request: Any) -> dict[str, list[str]]:
+def changes(instance: V1Instance, request: V1Request) -> dict[str, list[str]]:
     """By VDU with VMs that are not healed, what an update would change of all of them.
 
     :raises RemoteError: Heat did not answer as it should.
     :raises TackerError: Tacker cannot make the update.
     """
-    info = vnf_instance.instantiated_vnf_info
-    healed = set(request.vnfc_instance_id)
-    others = {v.vdu_id for v in info.vnfc_resource_info if v.id not in healed}
+    others, stack_id = instance.vdus(without=request.vnfcs), instance.stack_id
     try:
         parameters, templates = database.ask(
-            context, lambda own: _update(own, vnf_instance, request)
+            instance.context, lambda own: _update(own, instance, request)
         )
     except Exception as error:
         # Its own code, the package and the user data raise many kinds.
@@ -135,15 +138,15 @@ def changes(context: Any, vnf_instance: Any, request: Any) -> dict[str, list[str
             f"{error or type(error).__name__}."
         ) from error
     try:
-        client = stack.heat_of(context, vnf_instance)
-        present = _values(client.stacks.get(info.instance_id).parameters)
-        files = client.stacks.files(info.instance_id) or {}
+        client = stack.heat_of(instance)
+        present = _values(client.stacks.get(stack_id).parameters)
+        files = client.stacks.files(stack_id) or {}
         nested = [parse_yaml(text) for text in files.values()]
-        top = client.stacks.template(info.instance_id)
+        top = client.stacks.template(stack_id)
     except Exception as error:
         # Heat's client, its session and the renewal of tokens raise many kinds.
         raise errors.RemoteError(
-            detail=f"Heat could not be asked for the stack {info.instance_id}: "
+            detail=f"Heat could not be asked for the stack {stack_id}: "
             f"{error or type(error).__name__}.",
             hint="Check that Heat answers with the VIM's credentials.",
         ) from error
@@ -158,20 +161,20 @@ def changes(context: Any, vnf_instance: Any, request: Any) -> dict[str, list[str
 
 
 def _update(
-    context: Any, vnf_instance: Any, request: Any
+    context: Any, instance: V1Instance, request: V1Request
 ) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
     """The parameters and the templates of the update, by Tacker's own code."""
-    info = vnf_instance.instantiated_vnf_info
+    info, heal = instance.info, request.sent
     plugin = TackerManager.get_service_plugins()["VNFM"]
-    vnf = plugin.get_vnf(context, vnf_instance.id)
-    sent = vnflcm_utils.get_stack_param(context, vnf, request, info)
-    if info.additional_params is not None:
+    vnf = plugin.get_vnf(context, instance.vnf_id)
+    sent = vnflcm_utils.get_stack_param(context, vnf, heal, info)
+    if instance.parameters is not None:
         # It reads nothing of the driver object.
         driver = object.__new__(OpenStack)
-        given = (info, vnf, vnf_instance, request, sent, info.additional_params)
+        given = (info, vnf, instance.record, heal, sent, instance.parameters)
         sent = driver._stack_param_update(context, *given, request_type="heal")
     top, nested = vnflcm_utils.get_base_nest_hot_dict(
-        context, info.flavour_id, vnf["vnfd_id"]
+        context, instance.flavour, vnf["vnfd_id"]
     )
     return sent, [one for one in (top, *nested.values()) if one]
 

@@ -1,31 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """One call of a hook of Tacker's v1 API: its parameters, and its site."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from oslo_config import cfg
-from tacker.vnflcm import utils as vnflcm_utils
 
-from tacker_k8s_mgmt.hooks.hook import Hook, named, scale_details
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks.hook import SERVER_ONLY, Hook
 from tacker_k8s_mgmt.hooks.secret_sources import Secrets
-from tacker_k8s_mgmt.hooks.v1 import database, heal_update, instance, stack
+from tacker_k8s_mgmt.hooks.v1 import database, heal_update, stack
+from tacker_k8s_mgmt.hooks.v1.instance import (
+    END_POINT,
+    START_POINT,
+    V1Instance,
+    V1Request,
+)
 from tacker_k8s_mgmt.hooks.v1.vim_registry import VimRegistry
 from tacker_k8s_mgmt.remote import heat
 from tacker_k8s_mgmt.remote.site import Site
-from tacker_k8s_mgmt.request.reader import ClusterRequest, merged_metadata
+from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
+from tacker_k8s_mgmt.request.reader import (
+    ClusterRequest,
+    RequestReader,
+    merged_metadata,
+)
 from tacker_k8s_mgmt.request.secrets import Resolver
-from tacker_k8s_mgmt.topology import connection_points, scaling_groups
+from tacker_k8s_mgmt.topology import connection_points
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
-from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
 
-class V1Hook(Hook["V1Site"]):
+class V1Hook(Hook):
     """One call of a hook, with what Tacker's v1 API passes.
 
-    :param request: None for the rollback of an instantiation.
-    :param stacks: ids of the stacks of the group members that are scaled.
+    :param vnf_instance: Tacker's object.
+    :param request: Tacker's object of it; None for the rollback of an instantiation.
     :param vnf: what Tacker passes under this name and has not stored yet.
     """
 
@@ -35,147 +45,125 @@ class V1Hook(Hook["V1Site"]):
         context: Any,
         vnf_instance: Any,
         request: Any = None,
-        stacks: Collection[str] = (),
-        vnf: Any = None,
+        vnf: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(name, vnf_instance.id, cfg.CONF)
-        self.context = context
-        self.instance = vnf_instance
-        self.request = request
-        self.stacks = stacks
+        self.instance = V1Instance(context, vnf_instance)
+        self.sent = V1Request(request)
         self._vnf = vnf
-        self._occurrence = ""
+        self._occurrence: str | None = None
+        super().__init__(name, self.instance.vnf_id, cfg.CONF)
 
-    def parsed(self, advice: str) -> ClusterRequest | None:
-        """The parameters of an instantiation's request or, without one, as stored."""
-        given = self._requested() or instance.stored(self.instance)
-        parse = partial(self.reader(self._secrets()).read, given)
-        params = self._read(parse, advice)
-        if params and self.name.startswith("instantiate_"):
-            instance.keep(self.instance, params.expansion)
-        return params
+    def parameters(self) -> tuple[Any, Any]:
+        """See :meth:`Hook.parameters`."""
+        stored, later = self.instance.parameters, self.sent.parameters
+        return (later or stored, None) if self.instantiates else (stored, later)
 
-    def merged(
-        self,
-        advice: str,
-        needed: Collection[str] | None = None,
-        resolver: Resolver | None = None,
-        retried: bool = True,
-    ) -> ClusterRequest | None:
-        """The stored parameters, updated by those of a later request.
-
-        :param needed: the structures whose secrets are needed, None for all.
-        :param resolver: replaces the one that reads files and asks Barbican.
-        :param retried: whether Tacker calls the hook again at a retry.
-        """
-        reader = self.reader(resolver or self._secrets(), needed)
-        stored = instance.stored(self.instance)
-        parse = partial(reader.update, stored, self._requested())
-        return self._read(parse, advice, retried)
-
-    def kept_profile(self) -> Any:
-        """See :meth:`Hook.kept_profile`."""
-        return instance.kept(self.instance)
-
-    def package(self) -> str:
-        """See :meth:`Hook.package`."""
-        vnfd_id = self.instance.vnfd_id
-        return str(vnflcm_utils._get_vnf_package_path(self.context, vnfd_id))
-
-    def begin(self) -> None:
-        """Store where a retry begins, and release Tacker's database connection."""
-        begins = self.name.endswith("_start")
-        point = instance.START_POINT if begins else instance.END_POINT
-        found = instance.save(self.context, self.instance, point, self._vnf)
-        self._occurrence = found or ""
-        database.release(self.context)
-
-    def details(self) -> Mapping[str, Any]:
-        """See :meth:`Hook.details`."""
-        name = getattr(self.instance, "vnf_instance_name", "")
-        details = named(name, self._occurrence)
-        scale = self.request
-        # Work for a CNF that is scaled has no request of the cluster.
-        if scale is None or not self.name.startswith("scale_"):
-            return details
-        size = (scale.type, scale.aspect_id, scale.number_of_steps)
-        return {**details, **scale_details(*size)}
+    def accepts_stored(self) -> bool:
+        """Whether the stored parameters are right by themselves."""
+        try:
+            RequestReader(
+                find_profile=self.profile_source(SERVER_ONLY),
+                find_server=self.operators_server,
+            ).read(self.instance.parameters)
+        except errors.ParamError:
+            return False
+        return True
 
     @property
     def metadata(self) -> Mapping[str, Any]:
         """See :attr:`Hook.metadata`; those of a request are not stored yet."""
-        return merged_metadata(self.instance.vnf_metadata or {}, self.patch)
+        return merged_metadata(self.instance.metadata, self.patch)
 
+    @property
     def vnfcs(self) -> Mapping[str, str]:
-        """See :meth:`Hook.vnfcs`."""
-        return instance.vnfcs(self.instance)
+        """See :attr:`Hook.vnfcs`."""
+        return self.instance.vnfcs
 
-    def site(self, params: ClusterRequest) -> "V1Site":
+    def kept_profile(self) -> Any:
+        """See :meth:`Hook.kept_profile`."""
+        return self.instance.profile
+
+    def keep_profile(self, profile: ResolvedProfile | None) -> None:
+        """See :meth:`Hook.keep_profile`."""
+        self.instance.keep_profile(profile)
+
+    def package(self) -> str:
+        """See :meth:`Hook.package`."""
+        return self.instance.package()
+
+    def resolver(self) -> Resolver:
+        """See :meth:`Hook.resolver`."""
+        login = partial(stack.login, self.instance)
+        return Secrets(login, self.options, self.instance.project)
+
+    def begin(self) -> None:
+        """Store where a retry begins, and release Tacker's database connection."""
+        if self._occurrence is None:
+            point = START_POINT if self.name.endswith("_start") else END_POINT
+            self._occurrence = self.instance.checkpoint(point, self._vnf) or ""
+        database.release(self.instance.context)
+
+    @property
+    def vnf_name(self) -> str:
+        """See :attr:`Hook.vnf_name`."""
+        return self.instance.name
+
+    @property
+    def occurrence(self) -> str:
+        """See :attr:`Hook.occurrence`."""
+        return self._occurrence or ""
+
+    def scale(self) -> tuple[str, str, int | None] | None:
+        """See :meth:`Hook.scale`."""
+        return self.sent.scale if self.sent else None
+
+    def site(self, request: ClusterRequest) -> "V1Site":
         """What an operation on this VNF instance may touch."""
-        return V1Site(self, params)
-
-    def _requested(self) -> Any:
-        return getattr(self.request, "additional_params", None)
-
-    def _secrets(self) -> Secrets:
-        login = partial(stack.login, self.context, self.instance)
-        return Secrets(login, self.options, self.instance.tenant_id)
+        return V1Site(self, request)
 
 
 class V1Site(Site):
-    """Everything that an operation on one VNF instance may touch.
-
-    :ivar context: of the request.
-    :ivar instance: Tacker's VNF instance.
-    """
+    """Everything that an operation on one VNF instance may touch."""
 
     vims: VimRegistry
 
     def __init__(self, hook: V1Hook, params: ClusterRequest) -> None:
-        self.context, self.instance = hook.context, hook.instance
-        owner = self.instance.id, self.instance.tenant_id
+        self._instance = hook.instance
+        owner = self._instance.vnf_id, self._instance.project
         super().__init__(*owner, params, hook.options, hook.state_path, hook.name)
         self.note = hook.note
-        self.vims = VimRegistry(self.context, self.instance)
-        self._hook = hook
+        self.vims = VimRegistry(self._instance)
 
     def _stack(self) -> tuple[str, Sequence[StackResource]]:
-        stack_id = self.instance.instantiated_vnf_info.instance_id
+        stack_id = self._instance.stack_id
         try:
-            client = stack.heat_of(self.context, self.instance)
+            client = stack.heat_of(self._instance)
         except Exception as error:
             # Keystone's client and Tacker raise many kinds.
             raise heat.unreadable(stack_id, error) from error
         servers = self._params.wants_compute_hosts
         return stack_id, heat.list_resources(client.resources, stack_id, servers)
 
-    def group_sizes(self) -> Mapping[str, GroupSize]:
-        """The sizes of the scaling groups in Heat, by the groups' names.
-
-        :raises RemoteError: Heat did not answer as it should.
-        """
-        return scaling_groups.sizes(self._stack()[1])
-
-    def refuse_hopeless_heal(self, request: Any) -> None:
+    def refuse_hopeless_heal(self, request: V1Request) -> None:
         """See :func:`~tacker_k8s_mgmt.hooks.v1.heal_update.refuse_hopeless`.
 
         :raises RemoteError: Heat did not answer as it should.
         """
         stack_id, resources = self._stack()
         try:
-            client = stack.heat_of(self.context, self.instance)
+            client = stack.heat_of(self._instance)
             status = str(client.stacks.get(stack_id).stack_status)
         except Exception as error:
             raise heat.unreadable(stack_id, error) from error
-        heal_update.refuse_hopeless(self.instance, status, resources, request)
+        heal_update.refuse_hopeless(self._instance, status, resources, request)
 
-    def changes_of_heal(self, request: Any) -> Mapping[str, Sequence[str]]:
+    def changes_of_heal(self, request: V1Request) -> Mapping[str, Sequence[str]]:
         """See :func:`~tacker_k8s_mgmt.hooks.v1.heal_update.changes`."""
-        return heal_update.changes(self.context, self.instance, request)
+        return heal_update.changes(self._instance, request)
 
     def fixed_groups(self) -> Sequence[str]:
         """See :func:`~tacker_k8s_mgmt.topology.connection_points.left_out`."""
         return connection_points.left_out(self._stack()[1])
 
     def _package_root(self) -> str:
-        return self._hook.package()
+        return self._instance.package()

@@ -21,17 +21,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 from oslo_log import log as logging
-from oslo_utils import uuidutils
 from pydantic import SecretStr
 from tacker import manager, objects
 from tacker.common import exceptions
 from tacker.extensions import nfvo
 from tacker.plugins.common import constants
-from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm import vim_client
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import database
+from tacker_k8s_mgmt.hooks.v1 import database, instance
+from tacker_k8s_mgmt.hooks.v1.instance import VIM_TYPE, V1Instance
 from tacker_k8s_mgmt.model.nodes import same_server
 from tacker_k8s_mgmt.model.vim import USER, ClusterAccess, ClusterIdentity, Vim, VimSpec
 from tacker_k8s_mgmt.remote.kubernetes import api_login
@@ -126,8 +125,6 @@ def ours(vim: Mapping[str, Any]) -> dict[str, Any] | None:
     return info if is_ours else None
 
 
-METADATA_KEY = "k8s_mgmt_vim_id"
-_TYPE = "kubernetes"
 # Seconds for Tacker, Barbican and the cluster's API, which Tacker asks without a limit.
 _LIMIT = 180.0
 
@@ -161,14 +158,14 @@ def registered(context: Any) -> Iterator[tuple[str, str]]:
     objects.register_all()
     for vim in _plugin().get_vims(context):
         mark, _, vnf_id = str(vim.get("description") or "").rpartition(" ")
-        if vim["type"] != _TYPE or f"{mark} " != _MARK:
+        if vim["type"] != VIM_TYPE or f"{mark} " != _MARK:
             continue
         try:
-            instance = objects.VnfInstance.get_by_id(context, vnf_id)
+            known = instance.find(context, vnf_id)
         except exceptions.VnfInstanceNotFound:
             continue
         # Any project may use this description; the VIM's id is that of the driver.
-        if (instance.vnf_metadata or {}).get(METADATA_KEY) == vim["id"]:
+        if known.vim_id == vim["id"]:
             yield vnf_id, str(vim["auth_url"])
 
 
@@ -177,7 +174,7 @@ def project_of(context: Any, vnf_id: str) -> str:
 
     :param context: of an administrator.
     """
-    return str(objects.VnfInstance.get_by_id(context, vnf_id).tenant_id)
+    return instance.find(context, vnf_id).project
 
 
 def identity(context: Any, vnf_id: str) -> ClusterIdentity | None:
@@ -189,8 +186,7 @@ def identity(context: Any, vnf_id: str) -> ClusterIdentity | None:
     :raises VimError: Tacker does not tell the login.
     :raises RemoteError: the cluster does not answer.
     """
-    instance = objects.VnfInstance.get_by_id(context, vnf_id)
-    vim_id = (instance.vnf_metadata or {})[METADATA_KEY]
+    vim_id = instance.find(context, vnf_id).vim_id
     url = str(all_vims(context)[vim_id]["auth_url"])
     access = read(context, vim_id)
     entry = {
@@ -201,17 +197,12 @@ def identity(context: Any, vnf_id: str) -> ClusterIdentity | None:
 
 
 class VimRegistry:
-    """The entry of one VNF instance's cluster in Tacker's registry.
+    """The entry of one VNF instance's cluster in Tacker's registry."""
 
-    :param context: of the request.
-    :param instance: Tacker's ``VnfInstance``.
-    """
-
-    def __init__(self, context: Any, instance: Any) -> None:
-        self._context = context
+    def __init__(self, instance: V1Instance) -> None:
         self._instance = instance
         self._plugin = _plugin()
-        self._mark = f"{_MARK}{instance.id}"
+        self._mark = f"{_MARK}{instance.vnf_id}"
 
     def name_taken(self, name: str, tenant: str = "") -> bool:
         """Whether a VIM in this project that is not this one has this *name*.
@@ -222,7 +213,7 @@ class VimRegistry:
         return any(
             vim["name"] == name and vim["id"] != own
             for vim in self._ask(self._plugin.get_vims)
-            if vim["tenant_id"] == self._instance.tenant_id
+            if vim["tenant_id"] == self._instance.project
         )
 
     def helm_password(self) -> SecretStr:
@@ -268,7 +259,7 @@ class VimRegistry:
                 "must be True.",
             ) from None
         if not spec.tenant:
-            self._remember(vim_id, spec.auth_url)
+            self._instance.remember_vim(vim_id, spec.auth_url)
         return vim_id
 
     def move_helm(self, hosts: Sequence[str]) -> bool:
@@ -338,7 +329,7 @@ class VimRegistry:
                     detail=f"Tacker did not delete the VIM {vim_id}: {exc}"
                 ) from exc
         if not tenant:
-            self._forget()
+            self._instance.forget_vim()
         return vim_id is not None
 
     def registered(self) -> tuple[Vim, ...]:
@@ -346,9 +337,7 @@ class VimRegistry:
         vim = self._ask(self._look)
         if vim is None:
             return ()
-        # The first one is the OpenStack VIM of the VNF.
-        others = (self._instance.vim_connection_info or [])[1:]
-        named = any(info.vim_id == vim["id"] for info in others)
+        named = self._instance.names_vim(vim["id"])
         return (Vim(vim["id"], vim["name"], vim["auth_url"], named),)
 
     def of_tenants(self) -> Mapping[str, Vim]:
@@ -370,8 +359,8 @@ class VimRegistry:
 
     def _can_be_own(self, vim: Mapping[str, Any]) -> bool:
         # Any project may use our descriptions, and an administrator sees all VIMs.
-        is_of_project = vim["tenant_id"] == self._instance.tenant_id
-        return bool(is_of_project and vim["type"] == _TYPE)
+        is_of_project = vim["tenant_id"] == self._instance.project
+        return bool(is_of_project and vim["type"] == VIM_TYPE)
 
     def _mark_of(self, tenant: str) -> str:
         return f"{_TENANT.format(tenant)}{self._mark}" if tenant else self._mark
@@ -381,11 +370,11 @@ class VimRegistry:
         return None if vim is None else str(vim["id"])
 
     def _ask(self, question: Callable[[Any], T], limit: float | None = None) -> T:
-        return database.ask(self._context, question, limit)
+        return database.ask(self._instance.context, question, limit)
 
     def _look(self, context: Any, tenant: str = "") -> dict[str, Any] | None:
-        metadata, mark = self._instance.vnf_metadata or {}, self._mark_of(tenant)
-        stored = None if tenant else metadata.get(METADATA_KEY)
+        mark = self._mark_of(tenant)
+        stored = "" if tenant else self._instance.vim_id
         for vim in self._plugin.get_vims(context):
             # Users write metadata, too: those of another project name none of theirs.
             if self._can_be_own(vim) and (
@@ -410,8 +399,8 @@ class VimRegistry:
         body = {
             "name": spec.name,
             "description": self._mark_of(spec.tenant),
-            "type": _TYPE,
-            "tenant_id": self._instance.tenant_id,
+            "type": VIM_TYPE,
+            "tenant_id": self._instance.project,
             "auth_url": spec.auth_url,
             "vim_project": {"name": spec.tenant or "default"},
             "auth_cred": of(access),
@@ -436,48 +425,3 @@ class VimRegistry:
     def _delete(self, tenant: str, context: Any) -> None:
         if known := self._look(context, tenant):
             self._plugin.delete_vim(context, known["id"])
-
-    def _remember(self, vim_id: str, auth_url: str) -> None:
-        # A new dict: Tacker does not notice a change inside the old one.
-        metadata = self._instance.vnf_metadata or {}
-        self._instance.vnf_metadata = {**metadata, METADATA_KEY: vim_id}
-        others = self._without(vim_id) or [self._default_vim()]
-        info = objects.VimConnectionInfo(
-            id=uuidutils.generate_uuid(),
-            vim_id=vim_id,
-            vim_type=_TYPE,
-            access_info={"auth_url": auth_url},
-            interface_info={},
-            extra={},
-        )
-        # Appended: Tacker uses the first one as the VIM of the VNF.
-        self._instance.vim_connection_info = [*others, info]
-        database.save(self._instance)
-
-    def _default_vim(self) -> Any:
-        """The VIM that Tacker uses when none is named.
-
-        Tacker names it in a new VNF instance, but not after a rollback.
-        """
-        vim = self._ask(lambda own: vnflcm_utils._get_vim(own, None))
-        return objects.VimConnectionInfo(
-            id=uuidutils.generate_uuid(),
-            vim_id=vim["vim_id"],
-            vim_type=vim["vim_type"],
-            access_info={},
-            interface_info={},
-            extra=vim["extra"],
-        )
-
-    def _forget(self) -> None:
-        metadata = dict(self._instance.vnf_metadata or {})
-        vim_id = metadata.pop(METADATA_KEY, None)
-        if vim_id is None:
-            return
-        self._instance.vnf_metadata = metadata
-        self._instance.vim_connection_info = self._without(vim_id)
-        database.save(self._instance)
-
-    def _without(self, vim_id: str) -> list[Any]:
-        infos = self._instance.vim_connection_info or []
-        return [info for info in infos if info.vim_id != vim_id]

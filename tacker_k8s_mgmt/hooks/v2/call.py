@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks.instance_view import PARAMETERS, has_parameters
 
 #: What is kept of a cluster in its VNF instance, and of an operation between its hooks.
 KEY = "k8s_mgmt"
@@ -31,7 +32,9 @@ _PLACES = "places"
 _PROFILE = "profile"
 # Begins the entries of the metadata that are settings of one VNFC.
 _OF_VNFC = "k8s_nodes:vnfc:"
-_PARAMETERS = ("k8s_cluster_installation_param", "k8sClusterInstallationParam")
+# Between those of a rollback.
+_SCALE_STATUS = "scale_status"
+_SCALE_FIELDS = ("scaleStatus", "maxScaleLevels", "localizationLanguage")
 
 #: Where a server is: id of its stack, and its name there, which is the VDU's.
 Place = tuple[str, str]
@@ -105,7 +108,7 @@ class HookCall:
     @property
     def names_parameters(self) -> bool:
         """Whether the request has parameters of ours."""
-        return any(name in self.additional_params for name in _PARAMETERS)
+        return has_parameters(self.additional_params)
 
     def connections(self) -> Iterator[tuple[str, str, frozenset[str]]]:
         """What a change of external connectivity asks for.
@@ -160,14 +163,14 @@ class HookCall:
                 "the metadata back what they were, with a request that modifies the "
                 "VNF instance.",
             )
-        return {_PARAMETERS[0]: state["parameters"]}
+        return {PARAMETERS[0]: state["parameters"]}
 
     def store(self, additional_params: Mapping[str, Any]) -> None:
         """Keep parameters, and what their profile stands for, for later operations.
 
         :param additional_params: without secrets.
         """
-        parameters = additional_params[_PARAMETERS[0]]
+        parameters = additional_params[PARAMETERS[0]]
         state: dict[str, Any] = {"version": _VERSION, "parameters": parameters}
         if self.profile is not None:
             state[_PROFILE] = self.profile
@@ -310,6 +313,19 @@ class HookCall:
         metadata = self.instance.get("metadata") or {}
         return [entry for entry in metadata if entry.startswith(_OF_VNFC)]
 
+    def note_scale_status(self) -> None:
+        """Keep the scale levels for :meth:`restore_scale_status`."""
+        self.between[_SCALE_STATUS] = {
+            name: self._info[name] for name in _SCALE_FIELDS if name in self._info
+        }
+
+    def restore_scale_status(self) -> None:
+        """Restore what Tacker has dropped."""
+        info = self.instance.get("instantiatedVnfInfo")
+        if info is not None:
+            for name, value in self.between.pop(_SCALE_STATUS, {}).items():
+                info.setdefault(name, value)
+
     # A heal
 
     def healed(self) -> Iterator[tuple[str, str, Place]]:
@@ -364,21 +380,3 @@ def _fixed_addresses(cp: Mapping[str, Any]) -> Iterator[str]:
             ethernet = protocol.get("ipOverEthernet") or {}
             for entry in ethernet.get("ipAddresses") or ():
                 yield from entry.get("fixedAddresses") or ()
-
-
-_KEY = "scale_status"
-_NAMES = ("scaleStatus", "maxScaleLevels", "localizationLanguage")
-
-
-def remember(call: HookCall) -> None:
-    """Keep them for the ``_end`` hook."""
-    info = call.instance.get("instantiatedVnfInfo") or {}
-    call.between[_KEY] = {name: info[name] for name in _NAMES if name in info}
-
-
-def restore(call: HookCall) -> None:
-    """Restore what Tacker has dropped."""
-    info = call.instance.get("instantiatedVnfInfo")
-    if info is not None:
-        for name, value in call.between.pop(_KEY, {}).items():
-            info.setdefault(name, value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hooks of Tacker's v2 API: their table, and what each does.
+"""The hooks of Tacker's v2 API.
 
 What Tacker passes to each, and when: ``sol_refactored/conductor/vnflcm_driver_v2.py``.
 A retry runs both hooks of an operation again, whichever of them has failed. Changes of
@@ -21,7 +21,8 @@ former package.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -34,7 +35,11 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.table import FEATURES
 from tacker_k8s_mgmt.hooks.advice import (
     CHECK,
+    FAIL,
     NO_VM_YET,
+    RESUME,
+    RETRY,
+    ROLLBACK,
     SEND_FAIL,
     SEND_ROLLBACK,
     SEND_ROLLBACK_ONLY,
@@ -45,12 +50,12 @@ from tacker_k8s_mgmt.hooks.advice import (
     Advice,
     attached,
 )
-from tacker_k8s_mgmt.hooks.hook import SERVER_ONLY, Entry, Plan
-from tacker_k8s_mgmt.hooks.v2.call import HookCall, remember, restore
+from tacker_k8s_mgmt.hooks.hook import SERVER_ONLY
+from tacker_k8s_mgmt.hooks.v2 import stack
+from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
-from tacker_k8s_mgmt.hooks.v2.hook import V2Hook, V2Site, begin, read, see_possible
+from tacker_k8s_mgmt.hooks.v2.hook import V2Hook, begin, read, see_possible
 from tacker_k8s_mgmt.hooks.v2.program import Streams
-from tacker_k8s_mgmt.hooks.v2.stack import resources_of
 from tacker_k8s_mgmt.operations import preconditions, upgrade_plan
 from tacker_k8s_mgmt.operations.compare import see_none_rebuilt
 from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd, connectivity_start
@@ -64,56 +69,423 @@ from tacker_k8s_mgmt.operations.modify import Modify, concerned
 from tacker_k8s_mgmt.operations.records import ClusterRecords
 from tacker_k8s_mgmt.operations.scale import ScaleIn, ScaleOut, ScaleOutRollback
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
-from tacker_k8s_mgmt.operations.step import Step
-from tacker_k8s_mgmt.operations.terminate import (
-    terminate_end,
-)
+from tacker_k8s_mgmt.operations.step import Step, Steps
+from tacker_k8s_mgmt.operations.terminate import terminate_end
 from tacker_k8s_mgmt.operations.upgrade import Upgrade, UpgradeStart
 from tacker_k8s_mgmt.request import reader
-from tacker_k8s_mgmt.request import reader as parameters
 from tacker_k8s_mgmt.request.reader import ATTRIBUTE, ClusterRequest
 from tacker_k8s_mgmt.topology.connection_points import Attachment
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
 LOG = logging.getLogger(__name__)
 
-_FAIL = (
+_FAIL = Advice(
+    (FAIL,),
     "To give the operation up send `fail`: `rollback` would delete every VM that "
-    "Tacker does not count, also one that an earlier operation has left."
+    "Tacker does not count, also one that an earlier operation has left.",
 )
-_OUT_START_ADVICE = Advice(f"Send `retry` when that is mended. {_FAIL}", _FAIL)
-OUT_END_ADVICE = Advice(
+_OUT_START = Advice(
+    (RETRY, FAIL), f"Send `retry` when that is mended. {_FAIL.text}", refused=_FAIL
+)
+_OUT_END = Advice(
+    (RETRY, ROLLBACK, FAIL),
     "`retry` goes on from here; `rollback` takes the new workers out of the cluster "
     "and deletes their VMs; after `fail` the next heal joins them.",
     refused=SEND_ROLLBACK_ONLY,
 )
-ROLLBACK_ADVICE = Advice("Send `rollback` again, or `fail` to keep the VMs.")
+_OUT_ROLLBACK = Advice(
+    (ROLLBACK, FAIL), "Send `rollback` again, or `fail` to keep the VMs."
+)
+_MODIFY_END = Advice(
+    (RETRY, ROLLBACK),
+    "`retry` goes on from here; `rollback` gives the cluster what it had before.",
+)
+_PACKAGE_START = replace(CHECK, refused=SEND_FAIL)
+_PACKAGE_END = Advice(
+    (RETRY, FAIL),
+    "`retry` goes on from here; after `fail`, another request for the same version "
+    "does.",
+)
+_PACKAGE_ROLLBACK = Advice(
+    (ROLLBACK, FAIL),
+    "Send `rollback` again, or `fail` to end the operation.",
+    refused=Advice(
+        (RETRY, FAIL),
+        "Mend what it has failed at and send `retry`, which goes on; or send `fail`, "
+        "and the same change of package later.",
+    ),
+)
+_NOTHING_TO_SEND = Advice((), "")
+_SEND_FAIL_OR_FORCEFUL = Advice(
+    (FAIL,),
+    "Nothing was changed. Send `fail` for this operation, then a corrected request; a "
+    "FORCEFUL one does without and leaves the inventory directory behind.",
+)
+_ROLLBACK_AGAIN = Advice((ROLLBACK,), "Another `rollback` goes on from here.")
+_UNDONE = Advice(
+    (ROLLBACK, FAIL),
+    "Another `rollback` goes on from here; after `fail`, the next such request does.",
+)
+_CONNECTIVITY_END = Advice(
+    (RETRY, ROLLBACK, FAIL),
+    "`retry` goes on from here; `rollback` gives the ports their former places; after "
+    "`fail`, the same request sent again goes on.",
+)
 # Between the hooks of an operation.
 _SERVERS = "servers"
+_METADATA_REFUSED = "metadata refused"
+_REFUSED = "parameters refused"
+
+#: Hooks with no work.
+NOTHING = frozenset(
+    {
+        "instantiate_rollback_end",
+        "scale_rollback_end",
+        "modify_information_rollback_start",
+    }
+)
 
 
-def scale_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Check a scale-out before VMs exist; remove the workers of a scale-in."""
-    call = hook.call
-    counted = Step(
-        "check-vm-count",
-        "check that Tacker counts every VM",
-        partial(_see_counted, call),
+def perform(call: HookCall, streams: Streams) -> None:
+    """Run a hook; *call* is changed in place.
+
+    :raises K8sMgmtError: with what is wrong, for the operator.
+    """
+    hook = V2Hook(call, begin(streams))
+    if call.operation not in NOTHING and not hasattr(V2Driver, call.operation):
+        raise errors.UnsupportedOperation(
+            detail=f"This release has no hook {call.operation}.",
+            hint="Take it out of the VNFD, or upgrade tacker-k8s-mgmt.",
+        )
+    # Before Tacker selects a VIM for its work between the hooks.
+    VimEntry(call.instance).settle()
+    if call.operation.endswith("_start"):
+        call.note_places()
+    else:
+        call.follow_places()
+    if call.operation not in NOTHING:
+        getattr(V2Driver(hook), call.operation)()
+
+
+class V2Driver:
+    """The hooks, but for :data:`NOTHING`."""
+
+    def __init__(self, hook: V2Hook) -> None:
+        self._hook = hook
+        self._call = hook.call
+
+    # Instantiation and termination
+
+    def instantiate_start(self) -> None:
+        """Refuse what cannot work, before a VM exists."""
+        hook, call = self._hook, self._call
+        with hook.cluster(wrong=UNCHANGED_SEND_ROLLBACK, advice=NO_VM_YET) as cluster:
+            if cluster:
+                see_possible(call)
+                flavour_id = str(call.request.get("flavourId") or "")
+                script = reader.path(call.additional_params)
+                names = partial(cluster.site.base_hot_findings, flavour_id, script)
+                check = preconditions.step(cluster, names)
+                hook.run(Steps(check), followed_by="instantiate_end")
+
+    def instantiate_end(self) -> None:
+        """Install Kubernetes on the VMs."""
+        hook, call = self._hook, self._call
+        with hook.cluster(wrong=SEND_ROLLBACK, advice=VMS_EXIST) as cluster:
+            if cluster:
+                hook.run(Instantiate(cluster))
+                call.store(reader.without_secrets(call.additional_params))
+            else:
+                call.forget()
+
+    def instantiate_rollback_start(self) -> None:
+        """Remove what the driver has created, while there are credentials for it."""
+        hook = self._hook
+        with attached(_ROLLBACK_AGAIN):
+            try:
+                request = hook.request(wrong=_NOTHING_TO_SEND, secrets=SERVER_ONLY)
+            except errors.ParamError as error:
+                # Most likely why the operation failed, before anything was created.
+                _left_behind(hook, error)
+                return
+            if request:
+                with hook.opened(request, _ROLLBACK_AGAIN) as cluster:
+                    hook.run(Steps(*_removal(cluster)))
+
+    def terminate_start(self) -> None:
+        """Refuse while CNFs are exposed, unless forced to; then as a rollback."""
+        hook, call = self._hook, self._call
+        forced = call.request.get("terminationType") == "FORCEFUL"
+        with attached(RESUME):
+            try:
+                request = hook.request(
+                    wrong=_SEND_FAIL_OR_FORCEFUL, secrets=SERVER_ONLY
+                )
+            except errors.ParamError as error:
+                if not forced:
+                    raise
+                _left_behind(hook, error)
+                VimEntry(call.instance).remove()
+                return
+            if request:
+                request = hook.with_logins(request, _SEND_FAIL_OR_FORCEFUL)
+                with hook.opened(request) as cluster:
+                    work = ClusterState(cluster).terminating(forced)
+                    hook.run(Steps(*work, *_removal(cluster)))
+
+    def terminate_end(self) -> None:
+        """Forget the cluster."""
+        self._call.forget()
+
+    # Scale
+
+    def scale_start(self) -> None:
+        """Check a scale-out before VMs exist; remove the workers of a scale-in."""
+        hook, call = self._hook, self._call
+        with hook.cluster(wrong=UNCHANGED_SEND_FAIL) as cluster:
+            if not cluster:
+                return
+            counted = Step(
+                "check-vm-count",
+                "check that Tacker counts every VM",
+                partial(_see_counted, call),
+            )
+            if not self._scales_out():
+                size = call.size_after_scale_in()
+                scale_in = ScaleIn(cluster, stacks=call.removed(), size=size)
+                steps = (counted, *scale_in.steps())
+                hook.run(Steps(*steps, left=scale_in.left))
+                return
+            checks = Steps(
+                counted,
+                preconditions.step(cluster),
+                Step(
+                    "check-scale-out",
+                    "check that only workers are added",
+                    partial(_see_workers, call, cluster),
+                ),
+            )
+            hook.run(checks, advice=_OUT_START, followed_by="scale_end")
+            call.between[_SERVERS] = call.servers()
+
+    def scale_end(self) -> None:
+        """Join the VMs that Tacker has added as workers; a scale-in is done by now."""
+        hook, call = self._hook, self._call
+        if not self._scales_out():
+            return
+        with hook.cluster(wrong=SEND_ROLLBACK, advice=_OUT_END) as cluster:
+            if cluster:
+                now = set(call.servers())
+                # Unknown without scale_start; then all VMs that are no members join.
+                new = now - set(call.between.get(_SERVERS, now))
+                hook.run(ScaleOut(cluster, stacks=new, takes_back=False))
+
+    def scale_rollback_start(self) -> None:
+        """Remove the new workers from the cluster before Tacker deletes their VMs."""
+        hook, call = self._hook, self._call
+        known = call.servers()
+        with attached(_OUT_ROLLBACK):
+            present = {server.physical_id for server in stack.servers_of(call)}
+        if not present - set(known):
+            # Refused before a VM existed, maybe because of the parameters.
+            LOG.info("There is no new VM to be removed from the cluster")
+            return
+        with hook.cluster(wrong=SEND_FAIL, advice=_OUT_ROLLBACK) as cluster:
+            if cluster:
+                hook.run(ScaleOutRollback(cluster, known=known))
+
+    def _scales_out(self) -> bool:
+        return bool(self._call.request["type"] == "SCALE_OUT")
+
+    # Heal
+
+    def heal_start(self) -> None:
+        """Remove the nodes that Tacker is about to rebuild, or refuse."""
+        hook, call = self._hook, self._call
+        with hook.cluster(wrong=UNCHANGED_SEND_FAIL) as cluster:
+            if not cluster:
+                return
+            if call.request.get("vnfcInstanceId") == []:
+                # Tacker takes it for a heal of VNFCs, and has Heat replace none.
+                raise errors.NoVnfcError
+            if "vnfcInstanceId" not in call.request:
+                listed, kept = call.servers(), partial(_kept, call)
+                whole = WholeHealStart(cluster, listed=listed, kept=kept)
+                hook.run(whole, followed_by="heal_end")
+                return
+            call.note_healed()
+            servers = {server: vnfc for vnfc, server, _ in call.healed()}
+            heal = HealStart(cluster, servers=servers)
+            steps = (_find_servers(call, servers), *heal.steps())
+            hook.run(Steps(*steps, left=heal.left), followed_by="heal_end")
+
+    def heal_end(self) -> None:
+        """Install the cluster again, or join the rebuilt VMs."""
+        hook, call = self._hook, self._call
+        with hook.cluster(wrong=SEND_FAIL) as cluster:
+            if cluster and "vnfcInstanceId" not in call.request:
+                hook.run(WholeHealEnd(cluster), advice=V2_HEAL_OF_ALL)
+            elif cluster:
+                servers: dict[str, str] = {}
+                heal = HealEnd(cluster, servers=servers)
+                steps = (_find_servers(call, servers), *heal.steps())
+                hook.run(Steps(*steps, left=heal.left))
+
+    # Modification
+
+    def modify_information_start(self) -> None:
+        """Refuse what cannot be done, before anything changes."""
+        hook, call = self._hook, self._call
+        call.between[_METADATA_REFUSED] = True
+        if concerned(FEATURES, call.patch):
+            with hook.cluster(
+                wrong=UNCHANGED_SEND_FAIL, advice=CHECK, former=self._former
+            ) as cluster:
+                if cluster:
+                    checks = Modify(cluster, call.patch).start_steps()
+                    hook.run(Steps(*checks), followed_by="modify_information_end")
+        call.between.pop(_METADATA_REFUSED, None)
+
+    def modify_information_end(self) -> None:
+        """Give the cluster what the metadata want.
+
+        :raises ParamError: automatic operations are enabled that could not work.
+        """
+        hook, call = self._hook, self._call
+        if call.between.get(_METADATA_REFUSED):
+            return
+        see_possible(call)
+        if concerned(FEATURES, call.patch):
+            with hook.cluster(
+                wrong=SEND_FAIL, advice=_MODIFY_END, former=self._former
+            ) as cluster:
+                if cluster:
+                    hook.run(Modify(cluster, call.patch))
+
+    def modify_information_rollback_end(self) -> None:
+        """Give the cluster what the former metadata want, which Tacker has kept."""
+        hook, call = self._hook, self._call
+        refused = call.between.get(_METADATA_REFUSED)
+        if concerned(FEATURES, call.patch) and not refused:
+            with hook.cluster(
+                wrong=SEND_FAIL, advice=_UNDONE, former=self._former
+            ) as cluster:
+                if cluster:
+                    hook.run(Modify(cluster, call.patch, checked=False))
+
+    def _former(self) -> Sequence[Mapping[str, Any]]:
+        return _former_requests(self._call.vnf_id)
+
+    # External connectivity
+
+    def change_external_connectivity_start(self) -> None:
+        """Refuse a change that the cluster cannot follow, before a port changes."""
+        hook, call = self._hook, self._call
+        call.between[_REFUSED] = True
+        with hook.cluster(wrong=UNCHANGED_SEND_ROLLBACK, advice=CHECK) as cluster:
+            del call.between[_REFUSED]
+            if cluster:
+                checks = Steps(*connectivity_start(cluster, _attachments(call)))
+                hook.run(checks, followed_by="change_external_connectivity_end")
+
+    def change_external_connectivity_end(self) -> None:
+        """Adapt the cluster to the new addresses of its VMs."""
+        hook, call = self._hook, self._call
+        with hook.cluster(wrong=SEND_FAIL, advice=_CONNECTIVITY_END) as cluster:
+            if cluster:
+                hook.run(ConnectivityEnd(cluster, points=_attachments(call)))
+
+    def change_external_connectivity_rollback_start(self) -> None:
+        """Keep what Tacker's rollback drops."""
+        self._call.note_scale_status()
+
+    def change_external_connectivity_rollback_end(self) -> None:
+        """Adapt the cluster to the former addresses of its VMs."""
+        hook, call = self._hook, self._call
+        call.restore_scale_status()
+        # Not the other way round: a killed conductor loses this data.
+        if call.between.get(_REFUSED):
+            return
+        with hook.cluster(wrong=SEND_FAIL, advice=_UNDONE) as cluster:
+            if cluster:
+                steps = ConnectivityEnd(cluster).steps()
+                back = Steps(*steps, left=lambda: "Heat has taken the ports back.")
+                hook.run(back)
+
+    # Change of the package
+
+    def change_current_package_start(self) -> None:
+        """Refuse what cannot work, before any change."""
+        hook = self._hook
+        with attached(_PACKAGE_START):
+            _refuse_changes(self._call)
+            request = self._upgrade_request(UNCHANGED_SEND_FAIL)
+            if request:
+                with hook.opened(request, _PACKAGE_START) as cluster:
+                    upgrade = UpgradeStart(cluster)
+                    hook.run(upgrade, followed_by="change_current_package_end")
+
+    def change_current_package_end(self) -> None:
+        """Upgrade the nodes to the Kubernetes version of the request."""
+        hook, call = self._hook, self._call
+        with attached(_PACKAGE_END):
+            request = self._upgrade_request(SEND_FAIL)
+            if request:
+                with hook.opened(request, _PACKAGE_END) as cluster:
+                    hook.run(Upgrade(cluster))
+                    kept = upgrade_plan.kept(call.stored[ATTRIBUTE], cluster.params)
+                    call.store({ATTRIBUTE: kept})
+
+    def change_current_package_rollback_start(self) -> None:
+        """Refuse to restore the former package once nodes are upgraded.
+
+        :raises UnsupportedOperation: an upgrade has begun.
+        """
+        hook, call = self._hook, self._call
+        call.note_scale_status()
+        if not call.names_parameters:
+            return
+        with hook.cluster(
+            wrong=SEND_FAIL,
+            advice=_PACKAGE_ROLLBACK,
+            secrets=SERVER_ONLY,
+            upgrade=True,
+        ) as cluster:
+            if cluster:
+                host = cluster.params.ansible.host
+                record = ClusterRecords(cluster.site, host).upgrade()
+                if record.aim:
+                    raise errors.UnsupportedOperation(
+                        detail=f"The upgrade to Kubernetes {record.aim} has begun, and "
+                        "Kubernetes cannot go back; nothing was changed."
+                    )
+
+    def change_current_package_rollback_end(self) -> None:
+        """Restore what Tacker's rollback drops."""
+        self._call.restore_scale_status()
+
+    def _upgrade_request(self, wrong: Advice) -> ClusterRequest | None:
+        """The request, if it names a Kubernetes version."""
+        request = None
+        if self._call.names_parameters:
+            request = self._hook.request(wrong=wrong, upgrade=True)
+        if request is None or request.cluster.kubernetes_version is None:
+            LOG.info("No Kubernetes version is asked for: only the package changes")
+            return None
+        return request
+
+
+def _left_behind(hook: V2Hook, error: errors.ParamError) -> None:
+    LOG.warning(
+        "VNF instance %s: an inventory directory, if there is any, stays on the "
+        "Ansible server: %s",
+        hook.vnf_id,
+        error,
     )
-    if call.request["type"] != "SCALE_OUT":
-        work = ScaleIn(deps, stacks=call.removed(), size=call.size_after_scale_in())
-        return Plan((counted, *work.steps()), work.left, is_last=True)
-    steps = (
-        counted,
-        preconditions.step(deps),
-        Step(
-            "check-scale-out",
-            "check that only workers are added",
-            partial(_see_workers, hook, deps, site),
-        ),
-    )
-    note = partial(call.between.update, {_SERVERS: call.servers()})
-    return Plan(steps, advice=_OUT_START_ADVICE, after=note)
+
+
+def _removal(cluster: OperationContext) -> Sequence[Step]:
+    """The steps that remove what the driver has created."""
+    return terminate_end(cluster.vnf_id, cluster.site.vims, cluster.site)
 
 
 def _see_counted(call: HookCall) -> None:
@@ -123,7 +495,7 @@ def _see_counted(call: HookCall) -> None:
     """
     present = [
         (server.physical_id, (server.stack_id, server.name))
-        for server in healthy_servers(call)
+        for server in stack.servers_of(call, failed=False)
     ]
     # At a retry, the operation's own VMs may exist.
     more = call.uncounted(present) - Counter(call.added())
@@ -137,109 +509,53 @@ def _see_counted(call: HookCall) -> None:
         )
 
 
-def _see_workers(hook: V2Hook, deps: OperationContext, site: V2Site) -> None:
+def _see_workers(call: HookCall, cluster: OperationContext) -> None:
     """Refuse if the new VMs are of the control plane, or Heat builds others again."""
-    control_planes = [machine.server_id for machine in site.machines().control_planes]
-    if hook.call.vdus(control_planes) & set(hook.call.added()):
-        aspect = hook.call.request.get("aspectId")
+    machines = cluster.site.machines()
+    control_planes = [machine.server_id for machine in machines.control_planes]
+    if call.vdus(control_planes) & set(call.added()):
+        aspect = call.request.get("aspectId")
         raise errors.UnsupportedOperation(
             detail=f"The scaling aspect {aspect} is that of the control plane, which "
             "cannot be scaled; nothing was changed.",
             hint="Take the aspect out of the VNFD.",
         )
-    see_none_rebuilt(deps)
+    see_none_rebuilt(cluster)
 
 
-def params_of_scale_out(hook: V2Hook, advice: str) -> ClusterRequest | None:
-    """The parameters of a scale-out; None for a scale-in, which is done by now."""
-    return hook.merged(advice) if hook.call.request["type"] == "SCALE_OUT" else None
+def _find_servers(call: HookCall, servers: dict[str, str]) -> Step:
+    """Add the healed VNFCs to *servers*, with which the other steps work."""
+
+    def look() -> None:
+        servers.update(_present(call))
+
+    return Step("find-rebuilt-servers", "find the rebuilt servers", look)
 
 
-def scale_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Join the VMs that Tacker has added as workers."""
-    now = set(hook.call.servers())
-    # Unknown without scale_start; then all VMs that are not members join.
-    new = now - set(hook.call.between.get(_SERVERS, now))
-    return Plan.of(ScaleOut(deps, stacks=new, takes_back=False))
+def _present(call: HookCall) -> Mapping[str, str]:
+    """The healed VNFCs, by the ids of the servers that Heat has in their places."""
+    healed = call.noted()
+    return {
+        resource.physical_id: healed[resource.stack_id, resource.name]
+        for resource in stack.resources_of(call)
+        if (resource.stack_id, resource.name) in healed
+    }
 
 
-def params_of_rollback(hook: V2Hook, advice: str) -> ClusterRequest | None:
-    """The parameters, if there are VMs that a rollback deletes."""
-    present = {server.physical_id for server in _servers(hook.call)}
-    if present - set(hook.call.servers()):
-        return hook.merged(advice)
-    # Refused before a VM existed, maybe because of these parameters.
-    LOG.info("There is no new VM to be removed from the cluster")
-    return None
+def _kept(call: HookCall) -> frozenset[str]:
+    """The resources that a heal of the whole VNF leaves as they are.
 
-
-def scale_rollback_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Remove the new workers from the cluster before Tacker deletes their VMs."""
-    return Plan.of(ScaleOutRollback(deps, known=hook.call.servers()))
-
-
-def healthy_servers(call: HookCall) -> list[StackResource]:
-    """The servers in the Heat stack that have not failed."""
-    servers = _servers(call)
-    return [server for server in servers if not server.status.endswith("_FAILED")]
-
-
-def _servers(call: HookCall) -> list[StackResource]:
-    return [
-        resource
-        for resource in resources_of(call)
-        if resource.type == "OS::Nova::Server"
-        and resource.physical_id
-        and resource.status != "DELETE_COMPLETE"
-    ]
-
-
-MODIFY_END_ADVICE = Advice(
-    "`retry` goes on from here; `rollback` gives the cluster what it had before."
-)
-# Between the hooks of the operation.
-_METADATA_REFUSED = "metadata refused"
-
-
-def modify_params(hook: V2Hook, advice: str) -> ClusterRequest | None:
-    """The stored parameters; None for a request that is not ours, or a refused one.
-
-    :raises ParamError: automatic operations are enabled that could not work.
+    Without ``all``, Tacker has Heat replace what is in the places of the servers that
+    it lists (``sol_refactored/infra_drivers/openstack/openstack.py``, ``heal``).
     """
-    call = hook.call
-    if call.operation == "modify_information_start":
-        call.between[_METADATA_REFUSED] = True
-    elif call.between.get(_METADATA_REFUSED):
-        return None
-    elif call.operation == "modify_information_end":
-        see_possible(call)
-    if not concerned(FEATURES, call.patch):
-        call.between.pop(_METADATA_REFUSED, None)
-        return None
-    try:
-        return hook.merged(advice)
-    except errors.ParamError:
-        return hook.completed(advice, _former_requests(call.vnf_id))
-
-
-def modify_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Refuse what cannot be done, before anything changes."""
-    checked = partial(hook.call.between.pop, _METADATA_REFUSED, None)
-    return Plan(_modify(hook, deps).start_steps(), after=checked)
-
-
-def modify_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Give the cluster what the metadata want."""
-    return Plan.of(_modify(hook, deps))
-
-
-def modify_rollback_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Give the cluster what the former metadata want, which Tacker has kept."""
-    return Plan.of(_modify(hook, deps, checked=False))
-
-
-def _modify(hook: V2Hook, deps: OperationContext, *, checked: bool = True) -> Modify:
-    return Modify(deps, hook.call.patch, checked=checked)
+    if call.additional_params.get("all"):
+        return frozenset()
+    places = call.places()
+    return frozenset(
+        resource.physical_id
+        for resource in stack.resources_of(call)
+        if (resource.stack_id, resource.name) not in places
+    )
 
 
 def _former_requests(vnf_id: str) -> Sequence[Mapping[str, Any]]:
@@ -271,77 +587,23 @@ def _former_requests(vnf_id: str) -> Sequence[Mapping[str, Any]]:
         ) from None
 
 
-_ROLLBACK_ADVICE = Advice(
-    "Send `rollback` again, or `fail` to end the operation.",
-    refused="Mend what it has failed at and send `retry`, which goes on; or send "
-    "`fail`, and the same change of package later.",
-)
-START_ADVICE = Advice(CHECK.failed, refused=SEND_FAIL)
-UPGRADE_END_ADVICE = Advice(
-    "`retry` goes on from here; after `fail`, another request for the same version "
-    "does."
-)
+def _attachments(call: HookCall) -> tuple[Attachment, ...]:
+    """The connection points that a change of external connectivity names."""
+    return tuple(Attachment(*connection) for connection in call.connections())
 
 
-def params_of_start(hook: V2Hook, advice: str) -> ClusterRequest | None:
-    """As :func:`params_of_upgrade`, if Tacker will not change the VMs.
+def _refuse_changes(call: HookCall) -> None:
+    """See that Tacker will not change the VMs.
 
     :raises UnsupportedOperation: with everything that would make Tacker change them.
     """
-    findings = list(_changes(hook.call))
+    findings = list(_changes(call))
     if findings:
         raise errors.UnsupportedOperation(
             detail="A change of the VNF package upgrades Kubernetes on the VMs that "
             f"there are, and replaces none: {'; '.join(findings)}; nothing was "
             "changed.",
         )
-    return params_of_upgrade(hook, advice)
-
-
-def params_of_upgrade(hook: V2Hook, advice: str) -> ClusterRequest | None:
-    """The parameters of a request that names a Kubernetes version."""
-    params = None
-    if hook.call.names_parameters:
-        params = hook.merged(advice, upgrade=True)
-    if params is None or params.cluster.kubernetes_version is None:
-        LOG.info("No Kubernetes version is asked for: only the package changes")
-        return None
-    return params
-
-
-def upgrade_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Refuse what cannot work, before any change."""
-    return Plan.of(UpgradeStart(deps))
-
-
-def upgrade_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Upgrade the nodes to the Kubernetes version of the request."""
-    kept = {ATTRIBUTE: upgrade_plan.kept(hook.call.stored[ATTRIBUTE], deps.params)}
-    return Plan.of(Upgrade(deps), after=partial(hook.call.store, kept))
-
-
-def upgrade_rollback_start(hook: V2Hook) -> None:
-    """Refuse to restore the former package once nodes are upgraded.
-
-    :raises UnsupportedOperation: an upgrade has begun.
-    """
-    remember(hook.call)
-    if not hook.call.names_parameters:
-        return
-    with attached(_ROLLBACK_ADVICE):
-        params = hook.merged(SEND_FAIL, needed=SERVER_ONLY, upgrade=True)
-        with hook.site(params) as site:
-            record = ClusterRecords(site, params.ansible.host).upgrade()
-        if record.aim:
-            raise errors.UnsupportedOperation(
-                detail=f"The upgrade to Kubernetes {record.aim} has begun, and "
-                "Kubernetes cannot go back; nothing was changed."
-            )
-
-
-def upgrade_rollback_end(hook: V2Hook) -> None:
-    """Restore what Tacker's rollback drops."""
-    restore(hook.call)
 
 
 def _changes(call: HookCall) -> Iterator[str]:
@@ -356,316 +618,3 @@ def _changes(call: HookCall) -> Iterator[str]:
                 f"the new package names the image {named[vdu]} for {vdu}, whose VMs "
                 f"have {used}"
             )
-
-
-_Entry = Entry[V2Hook, V2Site]
-_SEND_FAIL_OR_FORCEFUL = (
-    "Nothing was changed. Send `fail` for this operation, then a corrected request; a "
-    "FORCEFUL one does without and leaves the inventory directory behind."
-)
-_ROLLBACK_AGAIN_ADVICE = Advice("Another `rollback` goes on from here.")
-_UNDONE_ADVICE = Advice(
-    "Another `rollback` goes on from here; after `fail`, the next such request does."
-)
-_CONNECTIVITY_END_ADVICE = Advice(
-    "`retry` goes on from here; `rollback` gives the ports their former places; after "
-    "`fail`, the same request sent again goes on."
-)
-# Between the hooks of an operation.
-_REFUSED = "parameters refused"
-
-
-def perform(call: HookCall, streams: Streams) -> None:
-    """Run a hook; *call* is changed in place.
-
-    :raises K8sMgmtError: with what is wrong, for the operator.
-    """
-    hook = V2Hook(call, begin(streams))
-    if call.operation not in HOOKS:
-        raise errors.UnsupportedOperation(
-            detail=f"This release has no hook {call.operation}.",
-            hint="Take it out of the VNFD, or upgrade tacker-k8s-mgmt.",
-        )
-    # Before Tacker selects a VIM for its work between the hooks.
-    VimEntry(call.instance).settle()
-    if call.operation.endswith("_start"):
-        call.note_places()
-    else:
-        call.follow_places()
-    HOOKS[call.operation](hook)
-
-
-def _instantiate_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Refuse what cannot work, before a VM exists."""
-    see_possible(hook.call)
-    flavour_id = str(hook.call.request.get("flavourId") or "")
-    script = reader.path(hook.call.additional_params)
-    names = partial(site.base_hot_findings, flavour_id, script)
-    return Plan((preconditions.step(deps, names),))
-
-
-def _parsed_or_forget(hook: V2Hook, advice: str) -> ClusterRequest | None:
-    params = hook.parsed(advice)
-    if params is None:
-        hook.call.forget()
-    return params
-
-
-def _instantiate_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Install Kubernetes on the VMs."""
-    kept = parameters.without_secrets(hook.call.additional_params)
-    return Plan.of(Instantiate(deps), after=partial(hook.call.store, kept))
-
-
-def _parsed_if_valid(hook: V2Hook, advice: str) -> ClusterRequest | None:
-    try:
-        return hook.parsed(advice, needed=SERVER_ONLY)
-    except errors.ParamError as error:
-        # Most likely why the operation failed, before anything was created.
-        _left_behind(hook, error)
-        return None
-
-
-def _left_behind(hook: V2Hook, error: errors.ParamError) -> None:
-    LOG.warning(
-        "VNF instance %s: an inventory directory, if there is any, stays on the "
-        "Ansible server: %s",
-        hook.call.vnf_id,
-        error,
-    )
-
-
-def _merged_unless_forceful(hook: V2Hook, advice: str) -> ClusterRequest | None:
-    try:
-        params = hook.merged(advice, needed=SERVER_ONLY)
-        return hook.with_logins(params, lambda: hook.merged(advice))
-    except errors.ParamError as error:
-        if not _is_forceful(hook):
-            raise
-        _left_behind(hook, error)
-        VimEntry(hook.call.instance).remove()
-        return None
-
-
-def _is_forceful(hook: V2Hook) -> bool:
-    return hook.call.request.get("terminationType") == "FORCEFUL"
-
-
-def _terminate(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Refuse while CNFs are exposed, unless forced to; then as a rollback."""
-    end = terminate_end(deps.vnf_id, site.vims, site)
-    return Plan((*ClusterState(deps).terminating(_is_forceful(hook)), *end))
-
-
-def _end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Remove what the driver has created, while there are credentials for it."""
-    return Plan(terminate_end(deps.vnf_id, site.vims, site))
-
-
-def _params_of_heal(hook: V2Hook, advice: str) -> ClusterRequest:
-    if hook.call.request.get("vnfcInstanceId") == []:
-        # Tacker takes it for a heal of VNFCs, and has Heat replace none.
-        raise errors.NoVnfcError
-    return hook.merged(advice)
-
-
-def _heal_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Remove the nodes that Tacker is about to rebuild, or refuse."""
-    call = hook.call
-    if "vnfcInstanceId" not in call.request:
-        listed, kept = call.servers(), partial(_kept, call)
-        return Plan.of(WholeHealStart(deps, listed=listed, kept=kept))
-    call.note_healed()
-    servers = {server: vnfc for vnfc, server, _ in call.healed()}
-    work = HealStart(deps, servers=servers)
-    return Plan((_lookup(call, servers), *work.steps()), work.left)
-
-
-def _lookup(call: HookCall, servers: dict[str, str]) -> Step:
-    """Add the healed VNFCs to *servers*, with which the other steps work."""
-
-    def look() -> None:
-        servers.update(_present(call))
-
-    return Step("find-rebuilt-servers", "find the rebuilt servers", look)
-
-
-def _present(call: HookCall) -> Mapping[str, str]:
-    """The healed VNFCs, by the ids of the servers that Heat has in their places."""
-    healed = call.noted()
-    return {
-        resource.physical_id: healed[resource.stack_id, resource.name]
-        for resource in resources_of(call)
-        if (resource.stack_id, resource.name) in healed
-    }
-
-
-def _kept(call: HookCall) -> frozenset[str]:
-    """The resources that a heal of the whole VNF leaves as they are.
-
-    Without ``all``, Tacker has Heat replace what is in the places of the servers that
-    it lists (``sol_refactored/infra_drivers/openstack/openstack.py``, ``heal``).
-    """
-    if call.additional_params.get("all"):
-        return frozenset()
-    places = call.places()
-    return frozenset(
-        resource.physical_id
-        for resource in resources_of(call)
-        if (resource.stack_id, resource.name) not in places
-    )
-
-
-def _heal_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Install the cluster again, or join the rebuilt VMs."""
-    if "vnfcInstanceId" not in hook.call.request:
-        return Plan.of(WholeHealEnd(deps), advice=V2_HEAL_OF_ALL)
-    servers: dict[str, str] = {}
-    work = HealEnd(deps, servers=servers)
-    return Plan((_lookup(hook.call, servers), *work.steps()), work.left)
-
-
-def _merged_or_refused(hook: V2Hook, advice: str) -> ClusterRequest:
-    hook.call.between[_REFUSED] = True
-    params = hook.merged(advice)
-    del hook.call.between[_REFUSED]
-    return params
-
-
-def _connectivity_start(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Refuse a change that the cluster cannot follow, before a port changes."""
-    return Plan(connectivity_start(deps, _attachments(hook.call)))
-
-
-def _attachments(call: HookCall) -> tuple[Attachment, ...]:
-    """The connection points that a change of external connectivity names."""
-    return tuple(Attachment(*connection) for connection in call.connections())
-
-
-def _connectivity_end(hook: V2Hook, deps: OperationContext, site: V2Site) -> Plan:
-    """Adapt the cluster to the new addresses of its VMs."""
-    return Plan(ConnectivityEnd(deps, points=_attachments(hook.call)).steps())
-
-
-def _merged_unless_refused(hook: V2Hook, advice: str) -> ClusterRequest | None:
-    restore(hook.call)
-    # Not the other way round: a killed conductor loses this data.
-    return None if hook.call.between.get(_REFUSED) else hook.merged(advice)
-
-
-def _connectivity_rollback_end(
-    hook: V2Hook, deps: OperationContext, site: V2Site
-) -> Plan:
-    """Adapt the cluster to the former addresses of its VMs."""
-    steps = ConnectivityEnd(deps).steps()
-    return Plan(steps, lambda: "Heat has taken the ports back.")
-
-
-def _nothing(hook: V2Hook) -> None:
-    """Nothing to do in this hook."""
-
-
-HOOKS: Mapping[str, Callable[[V2Hook], None]] = {
-    "instantiate_start": _Entry(
-        V2Hook.parsed,
-        _instantiate_start,
-        param_advice=UNCHANGED_SEND_ROLLBACK,
-        advice=NO_VM_YET,
-        followed_by="instantiate_end",
-    ),
-    "instantiate_end": _Entry(
-        _parsed_or_forget,
-        _instantiate_end,
-        param_advice=SEND_ROLLBACK,
-        advice=VMS_EXIST,
-    ),
-    "instantiate_rollback_start": _Entry(
-        _parsed_if_valid, _end, param_advice="", advice=_ROLLBACK_AGAIN_ADVICE
-    ),
-    "instantiate_rollback_end": _nothing,
-    "terminate_start": _Entry(
-        _merged_unless_forceful, _terminate, param_advice=_SEND_FAIL_OR_FORCEFUL
-    ),
-    "terminate_end": lambda hook: hook.call.forget(),
-    "scale_start": _Entry(
-        V2Hook.merged,
-        scale_start,
-        param_advice=UNCHANGED_SEND_FAIL,
-        followed_by="scale_end",
-    ),
-    "scale_end": _Entry(
-        params_of_scale_out,
-        scale_end,
-        param_advice=SEND_ROLLBACK,
-        advice=OUT_END_ADVICE,
-    ),
-    "scale_rollback_start": _Entry(
-        params_of_rollback,
-        scale_rollback_start,
-        param_advice=SEND_FAIL,
-        advice=ROLLBACK_ADVICE,
-    ),
-    "scale_rollback_end": _nothing,
-    "heal_start": _Entry(
-        _params_of_heal,
-        _heal_start,
-        param_advice=UNCHANGED_SEND_FAIL,
-        followed_by="heal_end",
-    ),
-    "heal_end": _Entry(V2Hook.merged, _heal_end, param_advice=SEND_FAIL),
-    "modify_information_start": _Entry(
-        modify_params,
-        modify_start,
-        param_advice=UNCHANGED_SEND_FAIL,
-        advice=CHECK,
-        followed_by="modify_information_end",
-    ),
-    "modify_information_end": _Entry(
-        modify_params,
-        modify_end,
-        param_advice=SEND_FAIL,
-        advice=MODIFY_END_ADVICE,
-    ),
-    "modify_information_rollback_start": _nothing,
-    "modify_information_rollback_end": _Entry(
-        modify_params,
-        modify_rollback_end,
-        param_advice=SEND_FAIL,
-        advice=_UNDONE_ADVICE,
-    ),
-    "change_external_connectivity_start": _Entry(
-        _merged_or_refused,
-        _connectivity_start,
-        param_advice=UNCHANGED_SEND_ROLLBACK,
-        advice=CHECK,
-        followed_by="change_external_connectivity_end",
-    ),
-    "change_external_connectivity_end": _Entry(
-        V2Hook.merged,
-        _connectivity_end,
-        param_advice=SEND_FAIL,
-        advice=_CONNECTIVITY_END_ADVICE,
-    ),
-    "change_external_connectivity_rollback_start": (lambda hook: remember(hook.call)),
-    "change_external_connectivity_rollback_end": _Entry(
-        _merged_unless_refused,
-        _connectivity_rollback_end,
-        param_advice=SEND_FAIL,
-        advice=_UNDONE_ADVICE,
-    ),
-    "change_current_package_start": _Entry(
-        params_of_start,
-        upgrade_start,
-        param_advice=UNCHANGED_SEND_FAIL,
-        advice=START_ADVICE,
-        followed_by="change_current_package_end",
-    ),
-    "change_current_package_end": _Entry(
-        params_of_upgrade,
-        upgrade_end,
-        param_advice=SEND_FAIL,
-        advice=UPGRADE_END_ADVICE,
-    ),
-    "change_current_package_rollback_start": upgrade_rollback_start,
-    "change_current_package_rollback_end": upgrade_rollback_end,
-}

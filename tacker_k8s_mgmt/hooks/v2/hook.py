@@ -13,7 +13,8 @@ enabled.
 
 import logging
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,16 +22,18 @@ from oslo_config import cfg
 from oslo_log import log
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks.advice import UNCHANGED_SEND_ROLLBACK
-from tacker_k8s_mgmt.hooks.hook import Hook, named, scale_details
+from tacker_k8s_mgmt.hooks.advice import UNCHANGED_SEND_ROLLBACK, Advice
+from tacker_k8s_mgmt.hooks.hook import Hook
 from tacker_k8s_mgmt.hooks.secret_sources import Secrets
+from tacker_k8s_mgmt.hooks.v2 import stack
 from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.hooks.v2.program import Streams
-from tacker_k8s_mgmt.hooks.v2.stack import login_of, resources_of
 from tacker_k8s_mgmt.remote.site import Site
-from tacker_k8s_mgmt.request import reader as parameters
+from tacker_k8s_mgmt.request import reader
+from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
 from tacker_k8s_mgmt.request.reader import ClusterRequest
+from tacker_k8s_mgmt.request.secrets import Resolver
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
 # In vnfConfigurableProperties, by the operation that each has Tacker start.
@@ -44,18 +47,18 @@ def see_possible(call: HookCall) -> None:
     :raises ParamError: with every literal secret.
     """
     enabled = [name for name in _PROPERTIES.values() if _is_set(call, name)]
-    literal = parameters.not_kept(_kept(call)) if enabled else ()
+    literal = reader.not_kept(_kept(call)) if enabled else ()
     if literal:
         reason = (
             f"is text, which is not kept, and {' and '.join(enabled)} has Tacker start "
             "operations that cannot repeat it; give a reference"
         )
         error = errors.ParamError([f"{name}: {reason}" for name in literal])
-        error.hint = UNCHANGED_SEND_ROLLBACK
+        error.hint = UNCHANGED_SEND_ROLLBACK.text
         raise error
 
 
-def with_automatic(call: HookCall, otherwise: str) -> str:
+def _with_automatic(call: HookCall, otherwise: Advice) -> Advice:
     """What to send when a hook lacks parameters.
 
     :param otherwise: what an operator sends whose own request it was.
@@ -64,19 +67,20 @@ def with_automatic(call: HookCall, otherwise: str) -> str:
     name = _PROPERTIES.get(operation, "")
     if call.names_parameters or not _is_set(call, name):
         return otherwise
-    if not parameters.not_kept(call.stored):
+    if not reader.not_kept(call.stored):
         return otherwise
-    return (
-        f"{otherwise} If Tacker has started this operation after an alert, set {name} "
-        f"to false until all secrets are references: its {operation}s cannot repeat "
-        "any, and each blocks the VNF instance until `fail` is sent."
+    text = (
+        f"{otherwise.text} If Tacker has started this operation after an alert, set "
+        f"{name} to false until all secrets are references: its {operation}s cannot "
+        "repeat any, and each blocks the VNF instance until `fail` is sent."
     )
+    return replace(otherwise, text=text)
 
 
 def _kept(call: HookCall) -> Mapping[str, Any]:
     """The parameters that later operations find; at an instantiation, its own."""
     if call.names_parameters:
-        return parameters.without_secrets(call.additional_params)
+        return reader.without_secrets(call.additional_params)
     return call.stored
 
 
@@ -91,7 +95,7 @@ def _is_set(call: HookCall, name: str) -> bool:
 _PROJECT = ""
 
 
-class V2Hook(Hook["V2Site"]):
+class V2Hook(Hook):
     """One call of a hook, with what Tacker's v2 API passes."""
 
     def __init__(self, call: HookCall, conf: cfg.ConfigOpts) -> None:
@@ -99,73 +103,33 @@ class V2Hook(Hook["V2Site"]):
         self.call = call
         self.patch = call.patch
 
-    def parsed(
-        self, advice: str, needed: Collection[str] | None = None
+    def request(
+        self,
+        *,
+        wrong: Advice,
+        former: Callable[[], Any] | None = None,
+        **how: Any,
     ) -> ClusterRequest | None:
-        """The parameters of an instantiation's own request.
+        """See :meth:`Hook.request`.
 
-        :param advice: what the operator sends when they are wrong.
-        :param needed: the structures whose secrets are needed, None for all.
-        :raises ParamError: with every problem.
+        :param former: returns the requests that have the secrets which this one lacks.
         """
-        reader = self.reader(self._secrets(), needed)
-        parse = partial(reader.read, self.call.additional_params)
-        params = self._read(parse, advice)
-        if params and params.expansion:
-            self.call.note_profile(params.expansion.kept())
-        return params
-
-    def merged(
-        self, advice: str, needed: Collection[str] | None = None, upgrade: bool = False
-    ) -> ClusterRequest:
-        """The stored parameters, updated by those of this request.
-
-        :param advice: as above, and so is *needed*.
-        :param upgrade: the Kubernetes version may change, too.
-        :raises ParamError: with every problem.
-        """
-        update = self.reader(self._secrets(), needed).update
-        given = (self.call.stored, self.call.additional_params)
-        parse = partial(update, *given, upgrade=upgrade)
-        params = self._read(parse, with_automatic(self.call, advice))
-        if params is None:
+        try:
+            request = super().request(wrong=_with_automatic(self.call, wrong), **how)
+        except errors.ParamError:
+            if former is None:
+                raise
+            return self.with_former_secrets(former, wrong)
+        if request is None and not self.instantiates:
             raise errors.TackerError(
-                detail=f"The VNF instance {self.call.vnf_id} is no cluster."
+                detail=f"The VNF instance {self.vnf_id} is no cluster."
             )
-        return params
+        return request
 
-    def completed(
-        self, advice: str, requests: Iterable[Mapping[str, Any]]
-    ) -> ClusterRequest:
-        """The stored parameters, with the secrets of former requests.
-
-        :param advice: as above.
-        :param requests: their ``additionalParams``, latest first.
-        :raises ParamError: with every problem.
-        """
-        reader = self.reader(self._secrets())
-        parse = partial(reader.with_former_secrets, self.call.stored, requests)
-        return self._read(parse, advice, retried=False)
-
-    def kept_profile(self) -> Any:
-        """See :meth:`Hook.kept_profile`."""
-        return self.call.profile
-
-    def package(self) -> str:
-        """See :meth:`Hook.package`."""
-        return self.call.package
-
-    def details(self) -> Mapping[str, Any]:
-        """See :meth:`Hook.details`."""
-        name = self.call.instance.get("vnfInstanceName")
-        # Of a rollback Tacker may have kept no grant request.
-        details = named(name, self.call.grant_request.get("vnfLcmOpOccId"))
-        scale = self.call.request
-        # Work for a CNF that is scaled has no request of the cluster.
-        if not scale or not self.name.startswith("scale_"):
-            return details
-        size = (scale["type"], scale["aspectId"], scale.get("numberOfSteps"))
-        return {**details, **scale_details(*size)}
+    def parameters(self) -> tuple[Any, Any]:
+        """See :meth:`Hook.parameters`."""
+        given = self.call.additional_params
+        return (given, None) if self.instantiates else (self.call.stored, given)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -173,18 +137,54 @@ class V2Hook(Hook["V2Site"]):
         metadata = self.call.instance.get("metadata") or {}
         if self.name != "modify_information_start":
             return metadata
-        return parameters.merged_metadata(metadata, self.call.patch)
+        return reader.merged_metadata(metadata, self.patch)
 
+    @property
     def vnfcs(self) -> Mapping[str, str]:
-        """See :meth:`Hook.vnfcs`."""
+        """See :attr:`Hook.vnfcs`."""
         return {vnfc: server for vnfc, server, _ in self.call.vnfcs()}
 
-    def site(self, params: ClusterRequest) -> "V2Site":
-        """What an operation on this VNF instance may touch."""
-        return V2Site(self, params)
+    def kept_profile(self) -> Any:
+        """See :meth:`Hook.kept_profile`."""
+        return self.call.profile
 
-    def _secrets(self) -> Secrets:
-        return Secrets(partial(login_of, self.call.vim), self.options, _PROJECT)
+    def keep_profile(self, profile: ResolvedProfile | None) -> None:
+        """See :meth:`Hook.keep_profile`; stored with the parameters."""
+        if profile:
+            self.call.note_profile(profile.kept())
+
+    def package(self) -> str:
+        """See :meth:`Hook.package`."""
+        return self.call.package
+
+    def resolver(self) -> Resolver:
+        """See :meth:`Hook.resolver`."""
+        return Secrets(partial(stack.login_of, self.call.vim), self.options, _PROJECT)
+
+    def begin(self) -> None:
+        """Nothing: this process has no transaction open."""
+
+    @property
+    def vnf_name(self) -> str:
+        """See :attr:`Hook.vnf_name`."""
+        return str(self.call.instance.get("vnfInstanceName") or "")
+
+    @property
+    def occurrence(self) -> str:
+        """See :attr:`Hook.occurrence`."""
+        # Of a rollback Tacker may have kept no grant request.
+        return str(self.call.grant_request.get("vnfLcmOpOccId") or "")
+
+    def scale(self) -> tuple[str, str, int | None] | None:
+        """See :meth:`Hook.scale`."""
+        scale = self.call.request
+        if not scale:
+            return None
+        return scale["type"], scale["aspectId"], scale.get("numberOfSteps")
+
+    def site(self, request: ClusterRequest) -> "V2Site":
+        """What an operation on this VNF instance may touch."""
+        return V2Site(self, request)
 
 
 class V2Site(Site):
@@ -201,7 +201,7 @@ class V2Site(Site):
 
     def _stack(self) -> tuple[str, Sequence[StackResource]]:
         servers = self._params.wants_compute_hosts
-        return self._call.stack, resources_of(self._call, servers)
+        return self._call.stack, stack.resources_of(self._call, servers)
 
     def _package_root(self) -> str:
         return self._call.package

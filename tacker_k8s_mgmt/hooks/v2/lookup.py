@@ -17,26 +17,22 @@ from tacker.sol_refactored.nfvo import nfvo_client
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks import instance_view
+from tacker_k8s_mgmt.hooks.advice import Advice
 from tacker_k8s_mgmt.hooks.instance_view import ClusterSummary
-from tacker_k8s_mgmt.hooks.v2 import connections
+from tacker_k8s_mgmt.hooks.v2 import connections, stack
 from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
-from tacker_k8s_mgmt.hooks.v2.driver import healthy_servers
 from tacker_k8s_mgmt.hooks.v2.hook import V2Hook, V2Site
 from tacker_k8s_mgmt.model.nodes import Count
 from tacker_k8s_mgmt.model.vim import ClusterIdentity
 from tacker_k8s_mgmt.remote.kubernetes import api_login
-from tacker_k8s_mgmt.remote.readonly_site import (
-    NoSuchInstance,
-    OpenCluster,
-    ReadOnlySite,
-)
+from tacker_k8s_mgmt.remote.readonly_site import NoSuchInstance, ReadOnlySite
 from tacker_k8s_mgmt.request.reader import ClusterRequest, names_parameters
-from tacker_k8s_mgmt.status.facts import HealCommands
 
-_WAY_OUT = (
+_WAY_OUT = Advice(
+    (),
     "Send a heal or scale request that repeats what is missing; what it gives is known "
-    "from then on."
+    "from then on.",
 )
 _REMEDY = "The next heal of a VNFC has Tacker count them anew."
 
@@ -171,7 +167,9 @@ class SeenV2Site(ReadOnlySite, _CommandSite):
         Tacker scales by its list, whatever the scale level is
         (``userdata_default.py``).
         """
-        heat = Counter(server.name for server in healthy_servers(self._call))
+        heat = Counter(
+            server.name for server in stack.servers_of(self._call, failed=False)
+        )
         tacker = Counter(str(vnfc["vduId"]) for vnfc in self._call.resources())
         names = dict.fromkeys((*tacker, *heat))
         return tuple(Count(name, heat[name], tacker[name], _REMEDY) for name in names)
@@ -183,6 +181,8 @@ class V2Record:
     :ivar open_operation: those that are not over, as text; "" if there is none.
     :raises NoSuchInstance: there is none with this id.
     """
+
+    view = SeenV2Site
 
     def __init__(self, vnf_id: str) -> None:
         objects.register_all()
@@ -216,20 +216,7 @@ class V2Record:
                 "not name one."
             )
         hook = _Command(call, cfg.CONF)
-        return hook, hook.completed(_WAY_OUT, self.carried_out())
-
-    def opened(self) -> OpenCluster:
-        """The cluster, read-only.
-
-        :raises TackerError, ParamError: see :meth:`command`.
-        """
-        hook, params = self.command("cluster check")
-        view = SeenV2Site(hook, params)
-        name = str(self._instance.get("vnfInstanceName") or "")
-        vnf_id = str(self._instance["id"])
-        metadata, operation = hook.metadata, self.open_operation
-        heals = HealCommands(vnf_id, "v2", hook.vnfcs())
-        return OpenCluster(vnf_id, name, operation, params, view, metadata, heals)
+        return hook, hook.with_former_secrets(self.carried_out, _WAY_OUT)
 
     def carried_out(self) -> list[Mapping[str, Any]]:
         """``additionalParams`` of the operations that ended well, latest first."""

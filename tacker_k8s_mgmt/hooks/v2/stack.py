@@ -41,6 +41,21 @@ def resources_of(call: HookCall, servers: bool = False) -> tuple[StackResource, 
     return heat.list_resources(_Resources(call.vim), call.stack, servers)
 
 
+def servers_of(call: HookCall, failed: bool = True) -> list[StackResource]:
+    """The servers in the VNF's Heat stack.
+
+    :param failed: whether those count that have failed.
+    """
+    return [
+        resource
+        for resource in resources_of(call)
+        if resource.type == "OS::Nova::Server"
+        and resource.physical_id
+        and resource.status != "DELETE_COMPLETE"
+        and (failed or not resource.status.endswith("_FAILED"))
+    ]
+
+
 class _Resources:
     """Heat's resources, with the interface of heatclient's manager."""
 

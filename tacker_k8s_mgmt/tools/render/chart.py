@@ -14,8 +14,9 @@ from itertools import groupby
 from tacker_k8s_mgmt.model.playbooks import Look, TaskFailure, TaskTime
 from tacker_k8s_mgmt.model.timeline import Operation, Step, Timeline, clock, in_words
 
+_VERBS = ("retry", "rollback", "fail")
 # As the hooks write them in their advice.
-_VERB = re.compile(r"`(retry|rollback|fail)`")
+_VERB = re.compile(f"`({'|'.join(_VERBS)})`")
 _SAME_HOSTS = 20
 
 
@@ -82,7 +83,7 @@ def _grouped(tasks: Iterable[TaskFailure]) -> Iterator[GroupedFailure]:
 
 
 def _commands(hook: Operation, vnf_id: str) -> Iterator[str]:
-    verbs = dict.fromkeys(_VERB.findall(hook.advice or hook.error))
+    verbs = _verbs(hook)
     if not verbs:
         return
     version = " --os-tacker-api-version 2" if hook.api == "v2" else ""
@@ -93,6 +94,15 @@ def _commands(hook: Operation, vnf_id: str) -> Iterator[str]:
         yield f"{command} list --filter '(eq,vnfInstanceId,{instance})'{version}"
     for verb in verbs:
         yield f"{command} {verb} {hook.occurrence or 'OPERATION_ID'}{version}"
+
+
+def _verbs(hook: Operation) -> list[str]:
+    """What an operator may send, in the order of the advice."""
+    advised: Iterable[str] | None = hook.verbs
+    if advised is None:
+        # Journals of former releases have them in the text only.
+        advised = _VERB.findall(hook.advice or hook.error)
+    return [verb for verb in dict.fromkeys(advised) if verb in _VERBS]
 
 
 _SLOWEST = 8

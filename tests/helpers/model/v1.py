@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tacker's v1 API (``vnflcm_driver.py``), with the table of our hooks.
+"""Tacker's v1 API (``vnflcm_driver.py``), with our hooks.
 
 A retry begins where the operation has failed, except that of a scale-out, which ends
 without a hook or has Heat create VMs once more. A heal writes the size for which the
@@ -18,14 +18,9 @@ from tacker.tosca import utils as tosca_utils
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import config
-from tacker_k8s_mgmt.hooks.v1 import (
-    database,
-    driver,
-    group_sizes,
-    instance,
-    vim_registry,
-)
+from tacker_k8s_mgmt.hooks.v1 import database, driver, group_sizes, vim_registry
 from tacker_k8s_mgmt.hooks.v1 import stack as openstack
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.operations import compare
 from tacker_k8s_mgmt.request import reader
 from tests.helpers.model.faults import (
@@ -90,11 +85,10 @@ class V1(Tacker):
             return mock.patch.object(place, name, made)
 
         with (
-            patch(instance, "save", lambda *_, **__: ""),
             patch(database, "release", lambda *_: None),
-            patch(driver, "read", lambda hook: hook.patch),
             patch(openstack, "heat_of", lambda *_: self._heat_client()),
-            patch(instance, "refuse_empty_heal", lambda *_: None),
+            patch(V1Instance, "checkpoint", lambda *_: ""),
+            patch(V1Instance, "names_no_vnfc", lambda _: False),
             patch(group_sizes, "_follows_scale", lambda *_: True),
             patch(vim_registry, "VimRegistry", lambda *_: vims),
             patch(vnflcm_utils, "get_vnfd_dict", lambda *_: {}),
@@ -220,7 +214,11 @@ class V1(Tacker):
         gate = self.site.gate
         # The hooks of terminate use Tacker's registry outside of a site.
         gate.open(NONE)
-        driver.HOOKS[name].hook(ModelHook(name, self, operation, trouble))
+        hook = ModelHook(name, self, operation, trouble)
+        with mock.patch.object(driver, "V1Hook", return_value=hook):
+            getattr(driver.MgmtDriver(), name)(
+                None, self.instance, hook.sent.sent, **hook.passed
+            )
 
     def retry(self, troubles: Troubles = Troubles()) -> bool:  # noqa: B008
         """As Tacker does; that of a scale-out whose hook has failed calls none."""

@@ -2,10 +2,12 @@
 """Objects of Tacker's v1 API: VNF instances, requests, and calls of hooks."""
 
 import types
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
+from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tests.helpers.model.faults import Trouble
 from tests.helpers.model.site import GROUP
 from tests.helpers.model.tacker import Kind, Operation
@@ -22,29 +24,39 @@ class _Instance(types.SimpleNamespace):
         pass
 
 
+class _ModelInstance(V1Instance):
+    """The VNF instance, with what Tacker's database has beside it."""
+
+    def __init__(self, context: None, record: Any, patch: Mapping[str, Any]) -> None:
+        super().__init__(context, record)
+        self._patch = patch
+
+    def package(self) -> str:
+        return "/nowhere"
+
+    def requested_metadata(self) -> Mapping[str, Any]:
+        return self._patch
+
+
 class ModelHook(V1Hook):
     """A call of a hook on the model's site."""
 
     def __init__(
         self, name: str, tacker: "V1", operation: Operation, trouble: Trouble
     ) -> None:
-        request = _request(tacker, operation)
-        stacks = operation.data.get("stacks", ())
-        super().__init__(name, None, tacker.instance, request, stacks)
+        super().__init__(name, None, tacker.instance, _request(tacker, operation))
+        #: What Tacker passes to the hooks of a scale.
+        self.passed = {"scale_out_id_list": operation.data.get("stacks", ())}
         self.clock = tacker.clock
         self._journal = tacker.journal
         self._tacker, self._trouble = tacker, trouble
-        self.patch = operation.patch
+        self.instance = _ModelInstance(None, tacker.instance, operation.patch)
 
     def begin(self) -> None:
         """Tacker's database has nothing of this."""
 
-    def package(self) -> str:
-        return "/nowhere"
-
     def site(self, params: Any) -> AbstractContextManager[Any]:  # type: ignore[override]
-        instance = self._tacker.instance
-        return self._tacker.opened(self._trouble, context=None, instance=instance)
+        return self._tacker.opened(self._trouble)
 
 
 def new_instance() -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tacker's v2 API (``vnflcm_driver_v2.py``), with the table of our hooks.
+"""Tacker's v2 API (``vnflcm_driver_v2.py``), with our hooks.
 
 A retry runs both hooks again, with the VNF instance as it was before the operation.
 Changes of the instance are stored when the operation has ended well. What the hooks
@@ -15,7 +15,7 @@ from unittest import mock
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config
-from tacker_k8s_mgmt.hooks.v2 import driver
+from tacker_k8s_mgmt.hooks.v2 import driver, stack
 from tacker_k8s_mgmt.hooks.v2.call import HookCall, cluster_vim_id
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.hooks.v2.hook import V2Hook
@@ -88,8 +88,7 @@ class V2(Tacker):
             return site.gate.through("site", "resources", site.resources)
 
         with (
-            mock.patch.object(driver, "resources_of", resources),
-            mock.patch.object(driver, "resources_of", resources),
+            mock.patch.object(stack, "resources_of", resources),
             mock.patch.object(compare, "ThreadPoolExecutor", Immediately),
             mock.patch.object(driver, "_former_requests", self._requests),
         ):
@@ -138,8 +137,8 @@ class V2(Tacker):
             for one in self._listed()
             if one["computeResource"]["resourceId"] in servers
         ]
-        for server, _, stack in self.site.vnfcs():
-            if stack in places:
+        for server, _, place in self.site.vnfcs():
+            if place in places:
                 yield server
 
     def _removed(self, operation: Operation) -> list[str]:
@@ -219,7 +218,8 @@ class V2(Tacker):
         elif which == "end":
             call.follow_places()
         try:
-            driver.HOOKS[name](_Hook(call, self, trouble))
+            if name not in driver.NOTHING:
+                getattr(driver.V2Driver(_Hook(call, self, trouble)), name)()
         except Exception:
             operation.data["between"] = call.between
             raise

@@ -8,11 +8,11 @@ import pytest
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, errors, journal
-from tacker_k8s_mgmt.hooks.hook import Hook
 from tacker_k8s_mgmt.model.playbooks import Former, Progress, TaskTime
-from tacker_k8s_mgmt.operations.step import Step
+from tacker_k8s_mgmt.operations.step import Step, Steps
+from tests.helpers.requests import VNF
+from tests.unit.hooks.plain_hook import PlainHook
 
-VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 RUNNING = Progress(
     plays=2,
     play_number=1,
@@ -28,17 +28,6 @@ RUNNING = Progress(
 )
 
 
-class Plain(Hook):
-    def kept_profile(self):
-        return None
-
-    def package(self):
-        raise AssertionError
-
-    def site(self, params):
-        raise AssertionError(params)
-
-
 class Clock:
     def __init__(self):
         self.at = 1000.0
@@ -52,7 +41,7 @@ def hook(tmp_path):
     conf = cfg.ConfigOpts()
     config.register(conf)
     conf.set_override("state_path", str(tmp_path), config.GROUP)
-    made = Plain("instantiate_end", VNF, conf)
+    made = PlainHook(conf, "instantiate_end")
     made.clock = Clock()
     return made
 
@@ -133,7 +122,7 @@ def refuse():
 
 def test_each_end_of_a_hook_writes_metrics(hook, tmp_path):
     hook.options = options(hook, metrics_directory=str(tmp_path))
-    hook.run([Step("rest", "rest", int)], (), lambda error: "")
+    hook.run(Steps(Step("rest", "rest", int)))
     text = text_of_metrics(tmp_path)
     assert (
         'hook="instantiate_end",operation="instantiate",outcome="completed"} 1.0'
@@ -144,19 +133,19 @@ def test_each_end_of_a_hook_writes_metrics(hook, tmp_path):
 def test_a_failed_hook_writes_them_as_well(hook, tmp_path):
     hook.options = options(hook, metrics_directory=str(tmp_path))
     with pytest.raises(errors.StepFailed):
-        hook.run([Step("rest", "rest", refuse)], (), lambda error: "")
+        hook.run(Steps(Step("rest", "rest", refuse)))
     assert 'outcome="failed"} 1.0' in text_of_metrics(tmp_path)
     assert 'step="rest"} 1.0' in text_of_metrics(tmp_path)
 
 
 def test_metrics_that_cannot_be_written_fail_no_operation(hook, tmp_path, caplog):
     hook.options = options(hook, metrics_directory=str(tmp_path / "absent"))
-    hook.run([Step("rest", "rest", int)], (), lambda error: "")
+    hook.run(Steps(Step("rest", "rest", int)))
     assert "No such file or directory" in caplog.text
     (tmp_path / "metrics" / "totals.json").mkdir()
-    hook.run([Step("rest", "rest", int)], (), lambda error: "")
+    hook.run(Steps(Step("rest", "rest", int)))
 
 
 def test_without_a_directory_no_metrics_are_kept(hook, tmp_path):
-    hook.run([Step("rest", "rest", int)], (), lambda error: "")
+    hook.run(Steps(Step("rest", "rest", int)))
     assert [path.name for path in tmp_path.iterdir()] == ["journal"]

@@ -25,11 +25,13 @@ BELOW = (
 )
 VERB = re.compile(r"`(retry|rollback|fail|cancel)`|\b[Rr](etry|ollback)\b")
 
-TEXTS = {
-    name: text
-    for name, text in vars(hints).items()
-    if isinstance(text, str) and name.isupper() and not name.startswith("_")
+EVERY = {
+    name: advice
+    for name, advice in vars(hints).items()
+    if isinstance(advice, hints.Advice)
 }
+#: For a request that is wrong.
+TEXTS = {name: EVERY[name].text for name in EVERY if "SEND_" in name}
 
 
 def constants(path):
@@ -67,11 +69,15 @@ def test_nothing_below_the_hooks_names_a_verb_of_tackers():
     ],
 )
 def test_advice_depends_on_whether_a_second_run_may_end_well(error, sent):
-    assert hints.Advice("again", refused="another")(error) == sent
+    refused = hints.Advice((), "another")
+    assert hints.Advice((), "again", refused)(error).text == sent
+    assert hints.Advice((), "again")(error).text == (
+        "again" if sent == "again" else "Send `fail` for this operation first."
+    )
 
 
 def test_error_that_no_step_raised_gets_the_advice():
-    advice = hints.Advice("Send it.")
+    advice = hints.Advice((), "Send it.")
     with pytest.raises(errors.ConnectError) as caught, hints.attached(advice):
         raise errors.ConnectError(user="u", host="h", port=22, seconds=1, reason="no")
     assert str(caught.value).endswith("security groups. Send it.")
@@ -79,7 +85,7 @@ def test_error_that_no_step_raised_gets_the_advice():
 
 def test_failed_step_has_its_advice_already():
     fields = {"operation": "o", "number": 1, "total": 1, "step": "s", "cause": "c"}
-    advice = hints.Advice("Send it.")
+    advice = hints.Advice((), "Send it.")
     with pytest.raises(errors.StepFailed) as caught, hints.attached(advice):
         raise errors.StepFailed(**fields, left="", hint="Sent.")
     assert str(caught.value).endswith("failed: c Sent.")
@@ -91,18 +97,26 @@ def test_no_advice_stands_twice_in_the_hooks():
         for text in constants(path):
             if "Send `" in text:
                 places[text].append(path.name)
-    assert "advice.py" in places[hints.SEND_FAIL]
+    assert "advice.py" in places[hints.SEND_FAIL.text]
     assert {text: names for text, names in places.items() if len(names) > 1} == {}
+
+
+@pytest.mark.parametrize("name", sorted(EVERY))
+def test_the_verbs_are_those_of_the_text(name):
+    one = EVERY[name]
+    for advice in (one, one(errors.UnsupportedOperation(detail=""))):
+        named = dict.fromkeys(re.findall("`([a-z]+)`", advice.text))
+        against = {"retry"} if "`retry` would have Heat" in advice.text else set()
+        assert [verb.value for verb in advice.verbs] == [
+            verb for verb in named if verb not in against
+        ]
 
 
 @pytest.mark.parametrize("name", sorted(TEXTS))
 def test_each_advice_names_one_way_out(name):
-    verbs = [
-        verb for verb in ("fail", "rollback", "retry") if f"`{verb}`" in TEXTS[name]
-    ]
-    assert len(verbs) == 1
-    # No request scales the control plane.
-    corrected = name != "SEND_ROLLBACK_ONLY"
+    assert len(EVERY[name].verbs) == 1
+    # No request scales the control plane, and the first is followed by another one.
+    corrected = name not in ("SEND_ROLLBACK_ONLY", "SEND_FAIL_FIRST")
     assert TEXTS[name].endswith(" then a corrected request.") is corrected
 
 

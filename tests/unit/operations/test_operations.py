@@ -336,15 +336,15 @@ class TestInstantiate:
             raise error
 
         journal, redact = FakeJournal(), Redactor(["n0de-secret"])
-        runner = Runner(
-            "heal_end", journal, FakeClock(), redact, advice=lambda _: "`retry` it."
-        )
+        sent = ("`retry` it.", ("retry",))
+        runner = Runner("heal_end", journal, FakeClock(), redact, advice=lambda _: sent)
         with pytest.raises(errors.StepFailed) as caught:
             runner.run([Step("join", "join", fail)])
         last = journal.records[-1]
         known = {"event", "operation", "outcome", "seconds"}
         details = {key: value for key, value in last.items() if key not in known}
-        assert details == {"error": str(caught.value), **recorded}
+        told = {"error": str(caught.value), "verbs": ("retry",)}
+        assert details == {**told, **recorded}
 
     def test_unforeseen_error_is_wrapped_and_redacted(self, caplog):
         site = FakeSite()

@@ -484,21 +484,30 @@ def test_a_failure_that_a_retry_has_mended_is_folded(tmp_path):
 
 @pytest.mark.parametrize("verb", ["retry", "rollback", "fail"])
 def test_the_advice_of_hooks_has_commands(verb):
-    texts = [
-        *(text for text in vars(hints).values() if isinstance(text, str)),
-        *(
-            advice.failed
-            for advice in vars(hints).values()
-            if isinstance(advice, hints.Advice)
-        ),
-    ]
-    named = [text for text in texts if f"`{verb}`" in text]
+    every = [one for one in vars(hints).values() if isinstance(one, hints.Advice)]
+    named = [one for one in every if verb in one.verbs]
     assert named
-    for text in named:
-        one = Operation("r", "heal_end", "v1", started=0, last=0, error=text)
-        shown = chart.of(one, VNF)
-        assert shown is not None
-        assert f"openstack vnflcm op {verb} OPERATION_ID" in shown.commands
+    for advice in named:
+        # Of the journal now, and of former releases.
+        for verbs in (tuple(one.value for one in advice.verbs), None):
+            one = Operation(
+                *("r", "heal_end", "v1"),
+                started=0,
+                last=0,
+                error=advice.text,
+                verbs=verbs,
+            )
+            shown = chart.of(one, VNF)
+            assert shown is not None
+            assert f"openstack vnflcm op {verb} OPERATION_ID" in shown.commands
+
+
+def test_a_verb_that_the_advice_warns_of_has_no_command(tmp_path):
+    text = "`rollback` deletes the new VMs. Do not send `retry`."
+    sent = ["rollback", "; reboot", 7]
+    known = {"lcm_op_occ_id": "c0ffee00"}
+    page = a_failure(tmp_path, "v1", start=known, advice=text, verbs=sent)
+    assert commands(page) == ["openstack vnflcm op rollback c0ffee00"]
 
 
 # What is said of an operation
