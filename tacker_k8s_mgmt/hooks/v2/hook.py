@@ -114,12 +114,10 @@ class V2Hook(Hook):
 
         :param former: returns the requests that have the secrets which this one lacks.
         """
-        try:
-            request = super().request(wrong=_with_automatic(self.call, wrong), **how)
-        except errors.ParamError:
-            if former is None:
-                raise
+        call = self.call
+        if former and call.state is not None and reader.not_kept(call.stored):
             return self.with_former_secrets(former, wrong)
+        request = super().request(wrong=_with_automatic(call, wrong), **how)
         if request is None and not self.instantiates:
             raise errors.TackerError(
                 detail=f"The VNF instance {self.vnf_id} is no cluster."
