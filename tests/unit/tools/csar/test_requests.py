@@ -158,105 +158,91 @@ def connect_twice(links):
 WRONG = {
     "an unknown flavour": (
         body(flavourId="large"),
-        ["flavourId: the package has no such flavour (it has: simple)"],
+        "flavourId: the package has no such flavour (it has: simple)",
     ),
     "an unknown level": (
         body(instantiationLevelId="level_9"),
-        [
-            "instantiationLevelId: the package has no such level (it has: "
-            "instantiation_level_1, instantiation_level_2)"
-        ],
+        "instantiationLevelId: the package has no such level (it has: "
+        "instantiation_level_1, instantiation_level_2)",
     ),
     "a network for an unknown connection point": (
         with_links(rename_cp),
-        [
-            "extVirtualLinks: the VNFD has no connection point masterNode_CP7; did you "
-            "mean masterNode_CP1?",
-            "extVirtualLinks: there is no entry for masterNode_CP1",
-        ],
+        "extVirtualLinks: the VNFD has no connection point masterNode_CP7; did you "
+        "mean masterNode_CP1?",
+        "extVirtualLinks: there is no entry for masterNode_CP1",
     ),
     "a network for an internal connection point": (
         with_links(connect_internal),
-        [
-            "extVirtualLinks: masterNode_CP2 is connected to internalVL by the VNFD",
-            "extVirtualLinks: there is no entry for masterNode_CP1",
-        ],
+        "extVirtualLinks: masterNode_CP2 is connected to internalVL by the VNFD",
+        "extVirtualLinks: there is no entry for masterNode_CP1",
     ),
     "a connection point twice": (
         with_links(connect_twice),
-        ["extVirtualLinks: workerNode_CP2 is connected twice"],
+        "extVirtualLinks: workerNode_CP2 is connected twice",
     ),
     "no networks": (
         body(extVirtualLinks=[]),
-        [
+        *(
             f"extVirtualLinks: there is no entry for {cp}"
             for cp in ("externalLB_CP1", "masterNode_CP1", "workerNode_CP2")
-        ],
+        ),
     ),
     "no user data": (
         with_additional(**{"lcm-operation-user-data": None}),
-        [
-            "additionalParams: lcm-operation-user-data and "
-            "lcm-operation-user-data-class must be given, or Tacker does not use the "
-            "Base HOT"
-        ],
+        "additionalParams: lcm-operation-user-data and "
+        "lcm-operation-user-data-class must be given, or Tacker does not use the "
+        "Base HOT",
     ),
     "user data that is not there": (
         with_additional(**{"lcm-operation-user-data": "UserData/other.py"}),
-        [
-            "additionalParams.lcm-operation-user-data: the package has no file "
-            "UserData/other.py"
-        ],
+        "additionalParams.lcm-operation-user-data: the package has no file "
+        "UserData/other.py",
     ),
     "a class that is not there": (
         with_additional(**{"lcm-operation-user-data-class": "Other"}),
-        [
-            "additionalParams.lcm-operation-user-data-class: "
-            "./UserData/k8s_cluster_user_data.py has no class Other"
-        ],
+        "additionalParams.lcm-operation-user-data-class: "
+        "./UserData/k8s_cluster_user_data.py has no class Other",
     ),
     "no parameters": (
         with_additional(**{ATTRIBUTE: None}),
-        [f"additionalParams: there is no {ATTRIBUTE}, so the driver does nothing"],
+        f"additionalParams: there is no {ATTRIBUTE}, so the driver does nothing",
     ),
     "a script that is not there": (
         with_params("external_lb_param.script_path", "Scripts/other.sh"),
-        ["external_lb_param.script_path: the VNF package has no file Scripts/other.sh"],
+        "external_lb_param.script_path: the VNF package has no file Scripts/other.sh",
     ),
     "a port for SSH that is not there": (
         with_params("master_node.ssh_cp_name", "masterNode_FIP"),
-        ["master_node.ssh_cp_name: there is no masterNode_FIP in the stack"],
+        "master_node.ssh_cp_name: there is no masterNode_FIP in the stack",
     ),
     "a port in the cluster that is not there": (
         with_params("worker_node.nic_cp_name", "workerNode_CP9"),
-        ["worker_node.nic_cp_name: there is no workerNode_CP9 beside workerNode_CP2"],
+        "worker_node.nic_cp_name: there is no workerNode_CP9 beside workerNode_CP2",
     ),
     "a port of another VM": (
         with_params("external_lb_param.nic_cp_name", "masterNode_CP2"),
-        ["external_lb_param.nic_cp_name: masterNode_CP2 belongs to another VM than"],
+        "external_lb_param.nic_cp_name: masterNode_CP2 belongs to another VM than",
     ),
     "a server in place of a port": (
         with_params("master_node.ssh_cp_name", "masterNode"),
-        ["master_node.ssh_cp_name: masterNode is an OS::Nova::Server, not a port"],
+        "master_node.ssh_cp_name: masterNode is an OS::Nova::Server, not a port",
     ),
     "a group that is not there": (
         with_params("worker_node.aspect_id", "workers"),
-        [
-            "worker_node.aspect_id: the Base HOT has no group workers (it has: "
-            "worker_instance)"
-        ],
+        "worker_node.aspect_id: the Base HOT has no group workers (it has: "
+        "worker_instance)",
     ),
     "workers of an unknown aspect": (
         with_params("worker_node.aspects", [{"aspect_id": "gpu"}]),
-        ["worker_node.aspects.0.aspect_id: there is no group gpu in the stack"],
+        "worker_node.aspects.0.aspect_id: there is no group gpu in the stack",
     ),
     "control planes in a scaling aspect": (
         with_params("master_node.aspect_id", "worker_instance"),
-        ["master_node.ssh_cp_name: there is no masterNode_CP1 in the group"],
+        "master_node.ssh_cp_name: there is no masterNode_CP1 in the group",
     ),
     "pods at the addresses of the nodes": (
         with_params("master_node.pod_cidr", "10.10.0.0/16"),
-        [
+        *(
             f"master_node.pod_cidr: the VM {vm} has the address"
             for vm in (
                 "stack/masterNode",
@@ -264,29 +250,31 @@ WRONG = {
                 "stack/worker_instance/1/workerNode",
                 "stack/externalLB",
             )
-        ],
+        ),
     ),
     "services at addresses that the request gives to the nodes": (
         with_additional(internal_cidr="10.233.0.0/24"),
-        ["master_node.cluster_cidr: the VM "] * 4,
+        *(["master_node.cluster_cidr: the VM "] * 4),
     ),
     "values that Heat refuses": (
         with_additional(management_cidr="banana", api_port=70000),
-        [
-            "additionalParams.management_cidr: banana is no network such as",
-            "additionalParams.api_port: 70000 is more than 65535",
-        ],
+        "additionalParams.management_cidr: banana is no network such as",
+        "additionalParams.api_port: 70000 is more than 65535",
     ),
     "two mistakes that have nothing to do with each other": (
         with_params("ansible.kubespray_root_path", "") | {"flavourId": "simple"},
-        ["ansible.kubespray_root_path: must not be empty"],
+        "ansible.kubespray_root_path: must not be empty",
     ),
 }
 
 
-@pytest.mark.parametrize(("document", "words"), WRONG.values(), ids=WRONG.keys())
-def test_what_does_not_fit_is_reported(contents, document, words):
-    found = problems(document, contents)
+@pytest.mark.parametrize("case", WRONG)
+def test_what_does_not_fit_is_reported(contents, case):
+    document, *words = WRONG[case]
+    assert_reported(problems(document, contents), words)
+
+
+def assert_reported(found, words):
     assert len(found) == len(words), found
     for text, expected in zip(found, words, strict=True):
         assert text.startswith(expected), found
@@ -509,27 +497,27 @@ def scale(**fields):
 LATER = {
     "an unknown aspect": (
         scale(aspectId="master_instance"),
-        ["aspectId: the package has no such scaling aspect (it has: worker_instance)"],
+        "aspectId: the package has no such scaling aspect (it has: worker_instance)",
     ),
     "more steps than there are": (
         scale(numberOfSteps=8),
-        ["numberOfSteps: it must be from 1 to the max_scale_level, 7"],
+        "numberOfSteps: it must be from 1 to the max_scale_level, 7",
     ),
-    "no step": (scale(numberOfSteps=0), ["numberOfSteps: it must be from 1"]),
+    "no step": (scale(numberOfSteps=0), "numberOfSteps: it must be from 1"),
     "steps in quotes": (
         scale(numberOfSteps="1"),
-        ["numberOfSteps: must be a whole number"],
+        "numberOfSteps: must be a whole number",
     ),
     "one VNFC that is no list": (
         {"vnfcInstanceId": DESCRIPTOR},
-        ["vnfcInstanceId: must be a list"],
+        "vnfcInstanceId: must be a list",
     ),
     "a change of what cannot change": (
         {
             "cause": "x",
             "additionalParams": {ATTRIBUTE: {"worker_node": {"aspect_id": "other"}}},
         },
-        ["worker_node.aspect_id: cannot be changed after instantiation"],
+        "worker_node.aspect_id: cannot be changed after instantiation",
     ),
     "a change to a script that is not there": (
         scale(
@@ -537,21 +525,19 @@ LATER = {
                 ATTRIBUTE: {"external_lb_param": {"script_path": "Scripts/x.sh"}}
             }
         ),
-        ["external_lb_param.script_path: the VNF package has no file Scripts/x.sh"],
+        "external_lb_param.script_path: the VNF package has no file Scripts/x.sh",
     ),
     "another package": (
         {"vnfdId": "00000000-0000-4000-8000-000000000000"},
-        [f"vnfdId: the package's descriptor_id is {DESCRIPTOR}"],
+        f"vnfdId: the package's descriptor_id is {DESCRIPTOR}",
     ),
 }
 
 
-@pytest.mark.parametrize(("document", "words"), LATER.values(), ids=LATER.keys())
-def test_what_does_not_fit_later_is_reported(contents, document, words):
-    found = problems(document, contents, stored=SIMPLE)
-    assert len(found) == len(words), found
-    for text, expected in zip(found, words, strict=True):
-        assert text.startswith(expected), found
+@pytest.mark.parametrize("case", LATER)
+def test_what_does_not_fit_later_is_reported(contents, case):
+    document, *words = LATER[case]
+    assert_reported(problems(document, contents, stored=SIMPLE), words)
 
 
 def test_a_change_without_what_it_changes_is_not_called_good(contents):
