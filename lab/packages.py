@@ -62,6 +62,7 @@ TOOLS = (
     Tool("sudo", "sudo", "root's rights on hosts"),
     Tool("openssl", "openssl", "clusters' certificates"),
     Tool("ip", "iproute2", "networks"),
+    Tool("ps", "procps", "what services take"),
     Tool("ping", "iputils-ping", "looking at networks"),
     Tool(f"{MODULES}/jwt", "python3-jwt", "tokens of clusters"),
     Tool(f"{MODULES}/cryptography", "python3-cryptography", "tokens of clusters"),

@@ -23,6 +23,7 @@ from lab.settings import Settings, places
 POLL = 0.05
 PAUSE = 0.1
 KILL_LIMIT = 10.0
+USAGE_LIMIT = 30.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Usage:
 
     processes: int
     memory: float
-    seconds: float
+    seconds: int
 
 
 class Processes:
@@ -161,13 +162,14 @@ class Processes:
         record = self.record(name)
         if record is None:
             return None
-        members = _session(record.pid)
-        ticks = os.sysconf("SC_CLK_TCK")
-        uptime = float(Path("/proc/uptime").read_text().split()[0])
+        said = command.run(
+            ["ps", "-s", str(record.pid), "-o", "pss=,etimes="], limit=USAGE_LIMIT
+        )
+        rows = [tuple(map(int, line.split())) for line in said.splitlines()]
         return Usage(
-            processes=len(members),
-            memory=sum(map(_memory, members)),
-            seconds=uptime - int(record.started) / ticks,
+            processes=len(rows),
+            memory=sum(memory for memory, _ in rows) / 1024,
+            seconds=max((seconds for _, seconds in rows), default=0),
         )
 
     def _launch(self, service: Service) -> None:
@@ -211,21 +213,3 @@ class Processes:
 def _signal(group: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, number)
-
-
-def _session(leader: int) -> list[int]:
-    """The processes of a session."""
-    members = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            if entry.read_text().rpartition(")")[2].split()[3] == str(leader):
-                members.append(int(entry.parent.name))
-    return members
-
-
-def _memory(pid: int) -> float:
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
