@@ -33,6 +33,7 @@ from tacker_k8s_mgmt.operations.readiness import readiness_problem
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Operation, Step
 from tacker_k8s_mgmt.topology.membership import Membership
+from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY
 
 LOG = logging.getLogger(__name__)
 
@@ -98,6 +99,7 @@ class HealStart(Operation):
         self._guard.see_majority()
         members, seen = compare(state, self._expect_balancer, self._is_rebuilt)
         _refuse_unlisted(state, members)
+        _refuse_unhealthy_stacks(state, self._servers)
         nodes = (*members.nodes, *members.returning)
         leaving = tuple(node for node in nodes if node.server_id in self._servers)
         staying = [node for node in nodes if node not in leaving]
@@ -387,4 +389,32 @@ def _refuse_unlisted(state: ClusterState, members: Membership) -> None:
             hint=f"If they are members, restore {FILE_NAME} in "
             f"{state.site.workdir.path}. If a scaling has made them, have Heat delete "
             "them.",
+        )
+
+
+def _refuse_unhealthy_stacks(state: ClusterState, servers: Mapping[str, str]) -> None:
+    """Check that Heat keeps the nested stacks of the servers that it is to rebuild.
+
+    The VM in another stack has another port, and so another address and name. Tacker
+    looks for the VNFC in the former stack: its v1 API always, v2 when it retries.
+    """
+    machines = state.machines
+    places = {server: machines.places.get(server, frozenset()) for server in servers}
+    around = frozenset[str]().union(*places.values())
+    found = [one for one in machines.unhealthy_stacks if one.nested_stack_id in around]
+    if found:
+        vnfcs = [
+            servers[server]
+            for server in servers
+            if any(one.nested_stack_id in places[server] for one in found)
+        ]
+        reset = "openstack stack resource mark unhealthy --reset"
+        raise errors.UnsupportedOperation(
+            detail=f"Heat would build all of {', '.join(one.name for one in found)} "
+            f"again, which is {UNHEALTHY} there, not only the VM of the VNFC "
+            f"{', '.join(vnfcs)}. Its ports would be others, and Tacker would not find "
+            "it. No VM and no node was touched.",
+            hint="Take the marks away, then heal: Tacker marks the VM itself. "
+            + "; ".join(f"`{reset} {one.stack_id} {one.name}`" for one in found)
+            + ".",
         )

@@ -182,6 +182,8 @@ class Machines:
     :param problems: why no cluster can be built of the VMs as they are now. An existing
         cluster has worked with the parameters, so they are the VMs' condition.
     :param groups: the AutoScalingGroups of the stack.
+    :param unhealthy_stacks: nested stacks that any update of the stack has Heat build
+        again, with all that is in them.
     """
 
     vms: tuple[Machine, ...] = ()
@@ -193,6 +195,7 @@ class Machines:
     stack_id: str = field(default="", compare=False)
     problems: tuple[str, ...] = field(default=(), compare=False)
     groups: tuple[Group, ...] = field(default=(), compare=False, repr=False)
+    unhealthy_stacks: tuple[StackResource, ...] = field(default=(), compare=False)
 
     @property
     def nodes(self) -> tuple[Machine, ...]:
@@ -274,6 +277,7 @@ def find_machines(
         stack_id=stack_id,
         problems=problems,
         groups=tuple(tree.scaling_groups()),
+        unhealthy_stacks=tuple(tree.unhealthy_stacks()),
     )
 
 
@@ -330,6 +334,10 @@ class _Tree:
                 yield Group(
                     group.name, group.status, tuple(self._member(*m) for m in members)
                 )
+
+    def unhealthy_stacks(self) -> Iterator[StackResource]:
+        """The nested stacks, as resources, that are :data:`UNHEALTHY`."""
+        return (one for one in self._owners.values() if one.status == UNHEALTHY)
 
     def _member(self, member: StackResource, stacks: set[str]) -> Member:
         inner = [one for stack in stacks for one in self._stacks[stack].values()]

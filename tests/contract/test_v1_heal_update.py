@@ -261,19 +261,14 @@ def test_heal_is_refused_before_anything():
     assert "vnfPkgId" in text
 
 
-def resources(
-    member="CREATE_COMPLETE", group="CREATE_COMPLETE", server="CREATE_COMPLETE"
-):
-    """A group with one member in which there is one server."""
+def resources(server="CREATE_COMPLETE"):
+    """A group with one member, in which there is one server, and another server."""
+    group, done = "OS::Heat::AutoScalingGroup", "CREATE_COMPLETE"
     return [
-        StackResource(
-            STACK, "workers", "OS::Heat::AutoScalingGroup", "1", group, GROUP
-        ),
-        StackResource(GROUP, "ab1", "worker.yaml", "2", member, MEMBER),
+        StackResource(STACK, "workers", group, "1", done, GROUP),
+        StackResource(GROUP, "ab1", "worker.yaml", "2", done, MEMBER),
         StackResource(MEMBER, WORKER, "OS::Nova::Server", "s-workerNode-1", server),
-        StackResource(
-            STACK, "externalLB", "OS::Nova::Server", "s-externalLB-1", server
-        ),
+        StackResource(STACK, "externalLB", "OS::Nova::Server", "s-externalLB-1", done),
     ]
 
 
@@ -326,19 +321,6 @@ def test_stacks_in_which_tacker_heals_nothing(world, status):
     if text:
         assert f"The stack {STACK} is {status} in Heat." in text
         assert f"`openstack stack update --existing --wait {STACK}`" in text
-
-
-@pytest.mark.parametrize("marked", ["member", "group"])
-def test_vnfcs_that_tacker_would_not_find_after_the_heal(world, marked):
-    """Heat builds a nested stack again that is CHECK_FAILED, under another id."""
-    before = resources(**{marked: "CHECK_FAILED"})
-    after = [replace(one, stack_id=f"{one.stack_id}-2") for one in before[2:3]]
-    assert not tacker_ends(world, "workerNode-1", found=after)
-    text = refused(world, "workerNode-1", found=before)
-    name, stack = {"member": ("ab1", GROUP), "group": ("workers", STACK)}[marked]
-    assert f"{name} is CHECK_FAILED in Heat" in text
-    assert f"`openstack stack resource mark unhealthy --reset {stack} {name}`" in text
-    assert not refused(world, "externalLB-1", found=before)
 
 
 def test_vnfcs_whose_stack_heat_has_built_again(world):

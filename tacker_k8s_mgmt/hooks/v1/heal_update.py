@@ -82,21 +82,10 @@ def refuse_hopeless(
             f"{UNHEALTHY}; `openstack stack resource mark unhealthy --reset` before it "
             "keeps what is healthy.",
         )
-    owners = {one.nested_stack_id: one for one in resources if one.nested_stack_id}
+    present = {top, *(one.nested_stack_id for one in resources)}
     for vnfc, own in instance.stacks_of_vnfcs().items():
-        if vnfc in request.vnfcs:
-            _see_kept(vnfc, own, top, owners)
-
-
-def _see_kept(
-    vnfc: str, own: str, top: str, owners: Mapping[str, StackResource]
-) -> None:
-    """Check that Heat has, and keeps, the stack in which Tacker looks for a VNFC.
-
-    :param own: id of this stack, and *top* that of the VNF instance's.
-    :param owners: resources that are nested stacks, by the ids of these.
-    """
-    if own != top and own not in owners:
+        if vnfc not in request.vnfcs or own in present:
+            continue
         raise errors.UnsupportedOperation(
             detail=f"Heat no longer has the stack {own}, in which Tacker looks for the "
             f"VNFC {vnfc} after its heal: Heat has built all of it again at another "
@@ -106,18 +95,6 @@ def _see_kept(
             "resource mark unhealthy` and `openstack stack update --existing --wait "
             f"{top}`, and let the next scale-out or heal join it.",
         )
-    while own in owners:
-        name, outer = owners[own].name, owners[own].stack_id
-        if owners[own].status == UNHEALTHY:
-            raise errors.UnsupportedOperation(
-                detail=f"{name} is {UNHEALTHY} in Heat, which would build all of it "
-                f"again, not only the VM of the VNFC {vnfc}. Tacker would then not "
-                "find the VNFC, and never heal it again. No VM and no node was "
-                "touched.",
-                hint="Take the mark away with `openstack stack resource mark unhealthy "
-                f"--reset {outer} {name}`, then heal: Tacker marks the VM itself.",
-            )
-        own = outer
 
 
 def changes(instance: V1Instance, request: V1Request) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ from tacker_k8s_mgmt.features.node_settings.marks import MetadataClient
 from tacker_k8s_mgmt.features.pod_network.measurement import PodNetwork
 from tacker_k8s_mgmt.model.nodes import Count, Machine, MachineIdentity, Node
 from tacker_k8s_mgmt.topology.connection_points import Attachment
-from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
+from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, Unfinished
 from tacker_k8s_mgmt.topology.scaling_groups import Group, GroupSize, Member
 from tests.helpers.fakes.cluster import FakeCluster, FakeMetadataClient
 from tests.helpers.fakes.helm import FakeHelmHost
@@ -52,6 +52,13 @@ class FakeSite(SiteState):
             ),
             stack_id="stack-of-the-vnf",
             groups=self.scaling_groups(places),
+            unhealthy_stacks=tuple(
+                StackResource(
+                    *("group", f"of-{one}", "worker.yaml", "", "CHECK_FAILED"),
+                    nested_stack_id=f"member-{one}",
+                )
+                for one in sorted(self.marked)
+            ),
         )
 
     def scaling_groups(self, places: Mapping[str, frozenset[str]]) -> tuple[Group, ...]:

@@ -40,6 +40,7 @@ class SiteState:
     :ivar workers: the worker VMs in Heat; each is in a stack ``member-<server id>``.
     :ivar unfinished: ids of servers that Heat does not call complete.
     :ivar group_status: of the workers' group in Heat.
+    :ivar marked: ids of servers in members that are marked unhealthy as a whole.
     :ivar heal_changes: by VDU, what Tacker's v1 heal would change of all its VMs.
     :ivar dead: ids of servers that do not answer.
     :ivar unfit: why Ansible cannot use servers that answer, by their ids.
@@ -147,6 +148,7 @@ class SiteState:
         self.load_balancer = machine(Role.LOAD_BALANCER, 9) if load_balancer else None
         self.unfinished: set[str] = set()
         self.group_status = "CREATE_COMPLETE"
+        self.marked: set[str] = set()
         self.groups: dict[str, GroupSize] = {}
         self.heal_changes: dict[str, list[str]] = {}
         self.present: list[Attachment] = []

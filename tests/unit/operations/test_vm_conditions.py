@@ -364,6 +364,20 @@ class TestFailedMember:
         error = refused(lambda: scale_in(site, OTHER, size=1))
         assert "rebuild server-5 (CREATE_COMPLETE)" in error
 
+    def test_heal_of_one_that_is_marked_as_a_whole(self):
+        """Its VM would have other ports, and Tacker would not find it."""
+        site = instantiated()
+        site.marked.add(OTHER)
+        before = state(site)
+        text = refused(heal_start, site, WORKER, OTHER)
+        reset = "`openstack stack resource mark unhealthy --reset group of-server-55`"
+        assert "Heat would build all of of-server-55 again" in text
+        assert f"the VNFC vnfc-of-{OTHER}." in text
+        assert reset in text
+        assert state(site) == before
+        heal_start(site, WORKER)
+        assert site.members == [MASTER, FIFTY_FIVE]
+
     @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "CHECK_FAILED"])
     def test_heal_of_another_is_refused_while_it_is_ready(self, failed, status):
         failed.group_status = status

@@ -370,6 +370,22 @@ class TestVmsInTransition:
         leaving = with_changed(SIMPLE, "member0", status="DELETE_IN_PROGRESS")
         assert find(leaving).workers == BOTH_WORKERS[1:]
 
+    @pytest.mark.parametrize(
+        ("changed", "expected"),
+        [({}, []), ({"member0": "CHECK_FAILED"}, ["member0"])],
+    )
+    def test_nested_stacks_that_are_built_again(self, changed, expected):
+        """Not those of which only a resource is; nor those that have failed."""
+        stack = with_changed(SIMPLE, "member1", status="UPDATE_FAILED")
+        stack = with_changed(stack, "workerNode", status="CHECK_FAILED")
+        for name, status in changed.items():
+            stack = with_changed(stack, name, status=status)
+        found = find(stack)
+        assert [one.name for one in found.unhealthy_stacks] == expected
+        assert all(
+            one.nested_stack_id in found.places["w21"] for one in found.unhealthy_stacks
+        )
+
     def test_a_group_that_failed_to_grow_keeps_its_good_members(self):
         members = workers_group(
             worker(21, "a"), worker(22, "b"), status="UPDATE_FAILED"
