@@ -243,6 +243,7 @@ class ScaleIn(Operation):
         (``scale_out_id_list``).
     :param size: the size that Tacker gives the group, having marked these members
         unhealthy; None if it sends a signal to the group's policy.
+    :param steps: how many steps Tacker will count less, each of a member or more.
     """
 
     def __init__(
@@ -251,10 +252,11 @@ class ScaleIn(Operation):
         *,
         stacks: Collection[str],
         size: int | None = None,
+        steps: int = 0,
     ) -> None:
         self._state = ClusterState(deps)
         self._stacks = stacks
-        self._size = size
+        self._size, self._steps = size, steps
         # A changed login can only be that of the VMs that stay.
         self._leave = Leave(self._state, renews_logins=True)
 
@@ -282,6 +284,25 @@ class ScaleIn(Operation):
     def _is_target(self, server_id: str) -> bool:
         around = self._state.machines.places.get(server_id, frozenset())
         return not around.isdisjoint(self._stacks)
+
+    def _see_announced(self) -> None:
+        """Check that Tacker deletes as many members as it will count less.
+
+        :raises UnsupportedOperation: it does not.
+        """
+        if len(self._stacks) >= self._steps:
+            return
+        groups = self._state.machines.groups
+        failed = [str(one) for group in groups for one in group.members if one.failed]
+        told = f"Failed: {', '.join(failed)}." if failed else "No member has failed."
+        raise errors.UnsupportedOperation(
+            detail=f"For {self._steps} steps of this scale-in Tacker deletes "
+            f"{len(self._stacks)} members of the group, and would count all steps: it "
+            "keeps as many members that have not failed in Heat as the group's "
+            f"min_size. {told} Nothing was changed.",
+            hint="Heal the VNFCs whose members have failed, then scale in. If there is "
+            "none, a heal of any VNFC has Tacker count the VMs that there are.",
+        )
 
     def _see_choice(self, group: Group, staying: Mapping[str, str]) -> None:
         """Check that Heat removes the members of a group that Tacker has announced.
@@ -340,6 +361,7 @@ class ScaleIn(Operation):
     def _choose(self) -> None:
         state = self._state
         members, seen = compare(state, lambda: balancing.expect(state), self._is_target)
+        self._see_announced()
         leaving = membership.leaving(members.nodes, state.machines, self._stacks)
         if planes := of_role(leaving, Role.CONTROL_PLANE):
             raise errors.UnsupportedOperation(

@@ -329,6 +329,13 @@ def test_a_forceful_termination_goes_on_with_cnfs(manager, site, vnf, registry):
     assert (site.vim, site.owner, site.files) == (None, None, {})
 
 
+def test_scale_in_for_which_tacker_names_no_stack_is_refused(manager, site, vnf):
+    """Heat would delete none, and Tacker count one less."""
+    with pytest.raises(errors.StepFailed, match="Tacker deletes 0 members"):
+        call(manager, "scale_start", vnf, scale("SCALE_IN"), scale_out_id_list=[])
+    assert site.members == [MASTER, FIVE, FIFTY_FIVE]
+
+
 def test_rollback_of_a_scale_out_by_tackers_own_hand_is_harmless(manager, site, vnf):
     """After a failure in NOTIFY_COMPLETED Tacker calls scale_start without ids."""
     call(manager, "scale_start", vnf, scale("SCALE_OUT"), scale_name_list=["abcd"])

@@ -217,7 +217,10 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         with hook.cluster(wrong=UNCHANGED_SEND_FAIL) as cluster:
             if cluster:
                 _refuse_control_planes(cluster.params, hook.sent)
-                hook.run(ScaleIn(cluster, stacks=scale_out_id_list))
+                action, _aspect, steps = hook.sent.scale
+                # A rollback of a scale-out may call it, too, without ids.
+                counted = steps if steps and action == "SCALE_IN" else 0
+                hook.run(ScaleIn(cluster, stacks=scale_out_id_list, steps=counted))
 
     def scale_end(
         self,

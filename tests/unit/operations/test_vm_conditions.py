@@ -329,6 +329,23 @@ class TestFailedMember:
         assert f"Heal the VNFC of {FIFTY_FIVE} first" in error
         assert state(failed) == before
 
+    def test_scale_in_of_fewer_than_tacker_counts_is_refused(self, failed):
+        """Tacker's v1 API counts no failed members, and keeps as many as min_size."""
+        before = state(failed)
+        error = refused(lambda: scale_in(failed, steps=1))
+        assert "Tacker deletes 0 members" in error
+        assert "Failed: server-55 (CHECK_FAILED)." in error
+        assert state(failed) == before
+
+    def test_scale_in_below_what_there_is(self):
+        """Tacker counts more VMs than Heat has."""
+        site = instantiated()
+        assert "No member has failed." in refused(
+            lambda: scale_in(site, OTHER, steps=2)
+        )
+        scale_in(site, OTHER, steps=1)
+        assert site.members == [MASTER, FIVE]
+
     def test_it_may_be_removed_itself(self, failed):
         scale_in(failed, OTHER)
         assert failed.members == [MASTER, FIVE]
