@@ -160,7 +160,7 @@ GUARDS = (
         "a half-built load balancer does not say what is to be exposed",
         V2,
         balancing.status,
-        "if not is_whole(state, seen):",
+        "if not is_complete(state, seen):",
         "if False:",
         "exposed: ",
         ("service_is_exposed", "heal_balancer"),
