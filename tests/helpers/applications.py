@@ -64,6 +64,10 @@ class ApplicationSite(FakeSite):
             return super().cluster(control_plane)
         return ClusterApi(self.session, self.kube.kube.url)
 
+    def pack(self, *objects: Any, path: str = "api.yaml") -> None:
+        """Have these objects in one file of the VNF package, and the other as usual."""
+        self.package_content = files(**{path: [*objects]})
+
     def applications(self, control_plane: Node) -> Any:
         assert self.session is not None
         assert self.kube is not None
@@ -71,10 +75,11 @@ class ApplicationSite(FakeSite):
 
 
 def opened(kube: KubeSite, session: Session) -> ApplicationSite:
-    """A site with a whole cluster, whose API is the stand-in's."""
+    """A site with a whole cluster, whose API is the stand-in's, and a package."""
     site = instantiated(kind=ApplicationSite)
     assert isinstance(site, ApplicationSite)
     site.session, site.kube = session, kube
+    site.package_content = files()
     return site
 
 
@@ -182,6 +187,9 @@ WIKI = {
     "chart": {"path": "charts/wiki"},
     "limits": LIMITS,
 }
+# With values that its chart renders.
+BOOK = {**WIKI, "values": {"image": "a/b"}}
+DEBUGGED = [{"name": "settings", "data": [{"key": "debug", "value": "yes"}]}]
 WEB = """
 apiVersion: apps/v1
 kind: Deployment
@@ -248,6 +256,12 @@ def record(cluster: Any, name: str = "shop") -> Any:
 
 def get(site: KubeSite, path: str) -> Any:
     return site.kube.get(path)
+
+
+def job_uid(site: KubeSite) -> str:
+    """Of the shop's Job: another one is another run."""
+    made = get(site, "/apis/batch/v1/namespaces/shop/jobs/schema")
+    return str(made["metadata"]["uid"])
 
 
 def titles(site: KubeSite, namespace: str = "shop") -> list[str]:

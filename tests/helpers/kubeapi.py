@@ -191,6 +191,13 @@ def deployment(name: str, replicas: int, **pod: Any) -> dict[str, Any]:
     }
 
 
+def daemon_set(name: str, **pod: Any) -> dict[str, Any]:
+    """A DaemonSet whose pods carry ``app=NAME``."""
+    made = deployment(name, 1, **pod)
+    del made["spec"]["replicas"]
+    return {**made, "kind": "DaemonSet"}
+
+
 def budget(name: str, version: str = "policy/v1", **spec: Any) -> dict[str, Any]:
     """A PodDisruptionBudget for the pods of :func:`deployment`."""
     selector = {"matchLabels": {"app": name}}

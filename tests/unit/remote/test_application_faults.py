@@ -20,6 +20,8 @@ from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
 from tests.helpers import kubeapi as bed
 from tests.helpers.applications import (
+    BOOK,
+    DEBUGGED,
     HOOK,
     LIMITS,
     SHOP,
@@ -33,6 +35,7 @@ from tests.helpers.applications import (
     get,
     install_helm,
     job,
+    job_uid,
     manifest,
     needs_helm,
     opened,
@@ -55,9 +58,7 @@ REPLICAS = {"image": "a/b", "replicas": 2}
 
 @pytest.fixture
 def cluster(site, session):
-    made = opened(site, session)
-    made.package_content = files()
-    return made
+    return opened(site, session)
 
 
 def finalizers(site, patch):
@@ -119,11 +120,10 @@ class TestRemovalCutOff:
 def test_what_was_deleted_by_hand_comes_back(cluster, site, what):
     bring(cluster, wanted(SHOP))
     site.kube.kubectl("-n", "shop", "delete", what)
-    uid = get(site, "/apis/batch/v1/namespaces/shop/jobs/schema")["metadata"]["uid"]
+    uid = job_uid(site)
     bring(cluster, wanted(SHOP))
     assert what in titles(site)
-    again = get(site, "/apis/batch/v1/namespaces/shop/jobs/schema")["metadata"]["uid"]
-    assert again == uid, "a complete Job has run again"
+    assert job_uid(site) == uid, "a complete Job has run again"
 
 
 def test_volumes_of_a_removal_that_was_cut_off_are_deleted(cluster, site, monkeypatch):
@@ -131,7 +131,7 @@ def test_volumes_of_a_removal_that_was_cut_off_are_deleted(cluster, site, monkey
     database["kind"] = "StatefulSet"
     template = {"metadata": {"name": "data"}, "spec": {}}
     database["spec"] |= {"serviceName": "x", "volumeClaimTemplates": [template]}
-    cluster.package_content = files(**{"database.yaml": [database]})
+    cluster.pack(database, path="database.yaml")
     bring(cluster, wanted({**SHOP, "volumes": "delete"}))
     metadata = {"name": "data-0", "namespace": "shop", "labels": {"app": "database"}}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
@@ -186,8 +186,7 @@ class TestNamespace:
     ):
         bring(cluster, wanted(SHOP))
         bed.break_snapshots(site.kube)
-        config = [{"name": "settings", "data": [{"key": "debug", "value": "yes"}]}]
-        bring(cluster, wanted({**SHOP, "config": config}))
+        bring(cluster, wanted({**SHOP, "config": DEBUGGED}))
         assert record(cluster).state == "applied"
         bring(cluster, wanted())
         assert titles(site) == []
@@ -200,7 +199,7 @@ class TestNamespace:
         bring(cluster, wanted(SHOP))
         bed.break_snapshots(site.kube)
         broken = deployment("api", "sh", "-c", "exit 1")
-        cluster.package_content = files(**{"api.yaml": [broken, service("api")]})
+        cluster.pack(broken, service("api"))
         text = failure(cluster, {**SHOP, "limits": {**LIMITS, "rollout": 3}})
         assert "What it was before is in force again." in text
 
@@ -209,9 +208,7 @@ class TestNamespace:
     ):
         bed.define(site.kube, versions=("v1beta1", "v1"))
         own = bed.custom("own", "shop")
-        cluster.package_content = files(
-            **{"database.yaml": [own, deployment("database")]}
-        )
+        cluster.pack(own, deployment("database"), path="database.yaml")
         bring(cluster, wanted(SHOP))
         site.kube.apply(bed.definition(conversion=bed.GONE_WEBHOOK))
         bed.wait_for(lambda: site.kube.request("GET", bed.SNAPSHOTS)[0] == 500)
@@ -231,7 +228,7 @@ def test_warnings_are_no_problems(cluster, site, caplog):
     bed.wait_for(lambda: site.kube.request("GET", place)[0] == 200)
     rank = bed.custom("high", "", "example.org/v1", "Rank")
     del rank["metadata"]["namespace"]
-    cluster.package_content = files(**{"database.yaml": [rank, deployment("database")]})
+    cluster.pack(rank, deployment("database"), path="database.yaml")
     bring(cluster, wanted(SHOP))
     assert "Warning: example.org/v1 Rank is deprecated" in caplog.text
 
@@ -243,8 +240,7 @@ class TestJobsThatRemoveThemselves:
         return made
 
     def test_complete(self, cluster, site):
-        content = [self.job("echo made"), deployment("api"), service("api")]
-        cluster.package_content = files(**{"api.yaml": content})
+        cluster.pack(self.job("echo made"), deployment("api"), service("api"))
         bring(cluster, wanted(SHOP))
         assert record(cluster).state == "applied"
         assert "job.batch/schema" not in titles(site)
@@ -252,17 +248,14 @@ class TestJobsThatRemoveThemselves:
         assert outcomes(journal)[2][1] == "nothing to do"
 
     def test_failed(self, cluster, site):
-        content = [self.job("exit 1"), deployment("api")]
-        cluster.package_content = files(**{"api.yaml": content})
+        cluster.pack(self.job("exit 1"), deployment("api"))
         text = failure(cluster, SHOP)
         assert "Job shop/schema: BackoffLimitExceeded: Job has reached" in text
 
     def test_an_earlier_one_does_not_count(self, cluster, site):
-        content = [self.job("echo made"), deployment("api"), service("api")]
-        cluster.package_content = files(**{"api.yaml": content})
+        cluster.pack(self.job("echo made"), deployment("api"), service("api"))
         bring(cluster, wanted(SHOP))
-        content = [self.job("exit 1"), deployment("api"), service("api")]
-        cluster.package_content = files(**{"api.yaml": content})
+        cluster.pack(self.job("exit 1"), deployment("api"), service("api"))
         text = failure(cluster, SHOP)
         assert "Job shop/schema: BackoffLimitExceeded" in text
 
@@ -272,8 +265,7 @@ class TestJobsThatRemoveThemselves:
         waiting = self.job("true")
         pod = waiting["spec"]["template"]["spec"]
         pod["containers"][0]["image"] = "images.invalid/schema:1"
-        content = [waiting, deployment("api")]
-        cluster.package_content = files(**{"api.yaml": content})
+        cluster.pack(waiting, deployment("api"))
         real = Manifests.apply
 
         def apply(self, objects, **options):
@@ -321,8 +313,7 @@ class TestServicesWithoutNodePorts:
     TEXT = "Service api: port 80/tcp has no node port, because allocate"
 
     def api(self, cluster, *others, **spec):
-        content = [deployment("api"), service("api", **spec), *others]
-        cluster.package_content = files(**{"api.yaml": content})
+        cluster.pack(deployment("api"), service("api", **spec), *others)
 
     def test_are_refused_before_anything_is_touched(self, cluster, site):
         self.api(cluster, **self.SPARED)
@@ -337,7 +328,7 @@ class TestServicesWithoutNodePorts:
         install_helm(site)
         text = manifest(service("api", **self.SPARED)).decode()
         cluster.package_content = chart(web=f"{text}---\n{WEB}")
-        text = failure(cluster, {**WIKI, "values": {"image": "a/b"}, **self.EXPOSE})
+        text = failure(cluster, {**BOOK, **self.EXPOSE})
         assert self.TEXT in text
         assert "None of them was touched" in text
 
@@ -436,7 +427,7 @@ class TestReleases:
 
     def test_many_ways_back(self, cluster, site):
         """Helm keeps five revisions; each failure makes two."""
-        bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        bring(cluster, wanted(BOOK))
         values = {"image": "a/b", "schema": "exit 1"}
         for _ in range(4):
             text = failure(cluster, {**WIKI, "values": values})
@@ -444,8 +435,7 @@ class TestReleases:
 
     @pytest.mark.parametrize("ends", [True, False])
     def test_a_removal_cut_off_after_helm(self, cluster, site, monkeypatch, ends):
-        app = {**WIKI, "values": {"image": "a/b"}}
-        bring(cluster, wanted(app))
+        bring(cluster, wanted(BOOK))
         real = Charts.uninstall
 
         def cut(self, *place, **options):
@@ -461,7 +451,7 @@ class TestReleases:
         if ends:
             bring(cluster, wanted())
             assert site.kube.request("GET", "/api/v1/namespaces/docs")[0] == 404
-        bring(cluster, wanted(app))
+        bring(cluster, wanted(BOOK))
         assert "deployment.apps/web" in titles(site, "docs")
         assert record(cluster, "wiki").state == "applied"
 
@@ -474,7 +464,7 @@ class TestReleases:
         other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": notes}
         content = manifest(kept, other).decode()
         cluster.package_content = chart(web=f"{content}---\n{WEB}")
-        bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        bring(cluster, wanted(BOOK))
         bring(cluster, wanted())
         assert site.kube.request("GET", SNAPSHOT.format("docs", "backup"))[0] == 200
         assert "configmap/notes" in titles(site, "docs")
@@ -574,15 +564,14 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 {{- end }}
 """
         content = chart(web=needs + WEB)
-        app = {**WIKI, "values": {"image": "a/b"}}
         cluster.package_content = content
-        assert "install the snapshot CRDs first" in failure(cluster, app)
+        assert "install the snapshot CRDs first" in failure(cluster, BOOK)
         if where == "cluster":
             bed.define(site.kube)
         else:
             crds = json.dumps(bed.definition()).encode()
             cluster.package_content = {**content, "charts/wiki/crds/s.yaml": crds}
-        bring(cluster, wanted(app))
+        bring(cluster, wanted(BOOK))
 
     LOOKS = """
 {{- $s := lookup "v1" "Secret" .Release.Namespace "made-before" }}
@@ -596,16 +585,15 @@ data:
 
     def test_what_a_chart_looks_up(self, cluster, site):
         cluster.package_content = chart(web=self.LOOKS + WEB)
-        app = {**WIKI, "values": {"image": "a/b"}}
-        assert "made-before must exist" in failure(cluster, app)
+        assert "made-before must exist" in failure(cluster, BOOK)
         own = [{"name": "made-before", "data": [{"key": "a", "value": {"file": "a"}}]}]
-        bring(cluster, wanted({**app, "secrets": own}))
+        bring(cluster, wanted({**BOOK, "secrets": own}))
         assert record(cluster, "wiki").state == "applied"
 
     def test_a_release_knows_whether_it_is_upgraded(self, cluster, site):
         text = "{{- if .Release.IsUpgrade }}{{ fail `never upgraded` }}{{ end }}\n"
         cluster.package_content = chart(web=text + WEB)
-        bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        bring(cluster, wanted(BOOK))
         text = failure(cluster, {**WIKI, "values": REPLICAS})
         assert "never upgraded" in text
         assert "None of them was touched" in text
@@ -615,7 +603,7 @@ data:
         seed["spec"]["ttlSecondsAfterFinished"] = 0
         text = manifest(seed).decode()
         cluster.package_content = chart(web=f"{text}---\n{WEB}")
-        bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        bring(cluster, wanted(BOOK))
         assert record(cluster, "wiki").state == "applied"
         assert "job.batch/seed" not in titles(site, "docs")
 
@@ -634,6 +622,6 @@ data:
             return real(self, command, limit, values)
 
         monkeypatch.setattr(Charts, "_run", run)
-        bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        bring(cluster, wanted(BOOK))
         # Three waits for each of four hooks, and one for the release.
         assert limits["upgrade"] == 13 * LIMITS["bootstrap"] + 60

@@ -13,6 +13,8 @@ from tacker_k8s_mgmt.features.applications.content import BACK
 from tacker_k8s_mgmt.features.applications.feature import ApplicationsWork, compare
 from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tests.helpers.applications import (
+    BOOK,
+    DEBUGGED,
     HOOK,
     LIMITS,
     SHOP,
@@ -26,6 +28,7 @@ from tests.helpers.applications import (
     get,
     install_helm,
     job,
+    job_uid,
     manifest,
     needs_helm,
     opened,
@@ -46,9 +49,7 @@ pytestmark = needs_kubectl
 
 @pytest.fixture
 def cluster(site, session):
-    made = opened(site, session)
-    made.package_content = files()
-    return made
+    return opened(site, session)
 
 
 class TestManifests:
@@ -82,37 +83,31 @@ class TestManifests:
 
     def test_changed_configuration_restarts_the_pods_and_no_job(self, cluster, site):
         bring(cluster, wanted(SHOP))
-        path = "/apis/batch/v1/namespaces/shop/jobs/schema"
-        before = get(site, path)["metadata"]["uid"]
+        before = job_uid(site)
         digest = annotation(site)
-        config = [{"name": "settings", "data": [{"key": "debug", "value": "yes"}]}]
-        bring(cluster, wanted({**SHOP, "config": config}))
+        bring(cluster, wanted({**SHOP, "config": DEBUGGED}))
         assert annotation(site) != digest
-        assert get(site, path)["metadata"]["uid"] == before
+        assert job_uid(site) == before
         assert record(cluster).revision == 2
 
     def test_a_changed_job_runs_again(self, cluster, site):
         bring(cluster, wanted(SHOP))
-        path = "/apis/batch/v1/namespaces/shop/jobs/schema"
-        before = get(site, path)["metadata"]["uid"]
+        before = job_uid(site)
         changed = [job("schema", "sh", "-c", "echo more"), deployment("api")]
-        cluster.package_content = files(**{"api.yaml": [*changed, service("api")]})
+        cluster.pack(*changed, service("api"))
         bring(cluster, wanted(SHOP))
-        assert get(site, path)["metadata"]["uid"] != before
+        assert job_uid(site) != before
 
     def test_what_a_new_version_lacks_is_removed(self, cluster, site):
         bring(cluster, wanted(SHOP))
-        cluster.package_content = files(
-            **{"api.yaml": [deployment("api"), service("api")]}
-        )
+        cluster.pack(deployment("api"), service("api"))
         bring(cluster, wanted({**SHOP, "config": []}))
         assert not {"job.batch/schema", "configmap/settings"} & set(titles(site))
 
     def test_removal_leaves_nothing(self, cluster, site):
         bring(cluster, wanted(SHOP))
         bring(cluster, wanted())
-        gone = site.kube.request("GET", "/api/v1/namespaces/shop")
-        assert gone[0] == 404
+        assert site.kube.request("GET", "/api/v1/namespaces/shop")[0] == 404
         assert record(cluster) is None
         wait_for(lambda: not get(site, "/api/v1/pods")["items"])
 
@@ -147,7 +142,7 @@ class TestVolumes:
         template = {"metadata": {"name": "data"}, "spec": {}}
         database["spec"] |= {"serviceName": "database"}
         database["spec"]["volumeClaimTemplates"] = [template]
-        cluster.package_content = files(**{"database.yaml": [database]})
+        cluster.pack(database, path="database.yaml")
         labels = {"app": "database"}
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
         metadata = {"name": "data-database-0", "namespace": "shop", "labels": labels}
@@ -190,7 +185,7 @@ def annotation(site):
 class TestBroken:
     def test_an_image_that_cannot_be_pulled(self, cluster, site):
         api = deployment("api", image="images.invalid/api:1")
-        cluster.package_content = files(**{"api.yaml": [api]})
+        cluster.pack(api)
         text = failure(cluster, {**SHOP, "limits": {**LIMITS, "rollout": 3}})
         assert (
             "The application shop failed in rollout: (1) Deployment shop/api: " in text
@@ -207,24 +202,23 @@ class TestBroken:
 
     def test_a_job_that_fails(self, cluster, site):
         broken = job("schema", "sh", "-c", "echo no such table; exit 3")
-        cluster.package_content = files(**{"api.yaml": [broken, deployment("api")]})
+        cluster.pack(broken, deployment("api"))
         text = failure(cluster, SHOP)
         assert "failed in bootstrap: (1) Job shop/schema: BackoffLimitExceeded" in text
         assert "exit code 3" in text
         assert "last lines of main: no such table" in text
         assert "deployment.apps/api" not in titles(site)
         # It runs again at the next attempt, although it is the same one.
-        uid = get(site, "/apis/batch/v1/namespaces/shop/jobs/schema")["metadata"]["uid"]
+        uid = job_uid(site)
         failure(cluster, SHOP)
-        again = get(site, "/apis/batch/v1/namespaces/shop/jobs/schema")["metadata"]
-        assert again["uid"] != uid
+        assert job_uid(site) != uid
 
     def test_a_failed_change_goes_back(self, cluster, site):
         bring(cluster, wanted(SHOP))
         before = record(cluster)
         broken = deployment("api", "sh", "-c", "echo no port; exit 1")
         extra = deployment("extra")
-        cluster.package_content = files(**{"api.yaml": [extra, broken, service("api")]})
+        cluster.pack(extra, broken, service("api"))
         text = failure(cluster, {**SHOP, "limits": {**LIMITS, "rollout": 3}})
         assert "CrashLoopBackOff" in text
         assert "last lines of main: no port" in text
@@ -249,9 +243,7 @@ class TestBroken:
 
 class TestRefused:
     def test_every_problem_in_one_error_before_anything_changes(self, cluster, site):
-        cluster.package_content = files(
-            **{"api.yaml": [deployment("api", nodeSelector={"role": "compute"})]}
-        )
+        cluster.pack(deployment("api", nodeSelector={"role": "compute"}))
         site.kube.kubectl("label", "node", "w1", "openstack-control-plane=enabled")
         other = {
             "name": "other",
@@ -321,7 +313,7 @@ def bare():
 class TestExposed:
     def test_on_the_load_balancer_and_away(self, cluster, site):
         api = service("api", type="NodePort")
-        cluster.package_content = files(**{"api.yaml": [deployment("api"), api]})
+        cluster.pack(deployment("api"), api)
         exposed = {**SHOP, "expose": [{"name": "api", "ports": [{"port": 80}]}]}
         bring(cluster, wanted(exposed))
         (one,) = cluster.exposed
@@ -341,13 +333,10 @@ class TestCharts:
         cluster.package_content = chart(web=WEB, schema=HOOK)
 
     def test_installed_reconfigured_and_removed(self, cluster, site):
-        bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        bring(cluster, wanted(BOOK))
         kept = record(cluster, "wiki")
-        assert (kept.state, kept.chart, kept.good.version) == (
-            "applied",
-            True,
-            "wiki 1.0.0",
-        )
+        about = (kept.state, kept.chart, kept.good.version)
+        assert about == ("applied", True, "wiki 1.0.0")
         assert {"deployment.apps/web", "job.batch/schema"} <= set(titles(site, "docs"))
         bring(cluster, wanted({**WIKI, "values": {"image": "a/b", "replicas": 2}}))
         web = get(site, "/apis/apps/v1/namespaces/docs/deployments/web")
@@ -374,11 +363,11 @@ class TestCharts:
         assert "The application wiki failed in bootstrap: (1) Helm: " in text
         assert "last lines of main: no database" in text
         assert record(cluster, "wiki").state == "failed"
-        bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        bring(cluster, wanted(BOOK))
         assert record(cluster, "wiki").state == "applied"
 
     def test_a_failed_upgrade_goes_back(self, cluster, site):
-        bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        bring(cluster, wanted(BOOK))
         values = {"image": "images.invalid/web:2"}
         limits = {**LIMITS, "rollout": 3}
         text = failure(cluster, {**WIKI, "values": values, "limits": limits})
@@ -389,7 +378,7 @@ class TestCharts:
         (container,) = web["spec"]["template"]["spec"]["containers"]
         assert container["image"] == "a/b"
         assert record(cluster, "wiki").state == BACK
-        journal = bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        journal = bring(cluster, wanted(BOOK))
         assert outcomes(journal)[2][1] == "nothing to do"
 
     def test_what_is_no_chart(self, cluster):

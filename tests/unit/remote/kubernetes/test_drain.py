@@ -46,15 +46,12 @@ def test_pods_move_to_the_nodes_that_stay(cluster, site):
 
 
 def test_everything_that_can_go_goes_and_the_rest_does_not_matter(cluster, site):
-    agent = bed.deployment("agent", 1)
-    agent["kind"] = "DaemonSet"
-    del agent["spec"]["replicas"]
     static = pod("static", "w1")
     annotations = {"kubernetes.io/config.mirror": "x"}
     other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "blue"}}
     site.run(
         other,
-        agent,
+        bed.daemon_set("agent"),
         with_metadata(static, annotations=annotations),
         pod("bare", "w1"),
         with_metadata(pod("elsewhere", "w1"), namespace="blue"),

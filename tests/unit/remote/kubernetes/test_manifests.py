@@ -10,34 +10,19 @@ from tacker_k8s_mgmt.model.manifests import OWNER, title
 from tacker_k8s_mgmt.remote.kubernetes import owned_objects
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import MANAGED_BY, Manifests
-from tests.helpers.kubeapi import wait_for
-from tests.helpers.kubectl_server import needs_kubectl
+from tests.helpers.kubeapi import deployment, wait_for
+from tests.helpers.kubectl_server import needs_kubectl, with_metadata
 
 pytestmark = needs_kubectl
 
 APP = "app.shop"
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+API = with_metadata(deployment("api", 1), namespace="shop")
 
 
 def configmap(name="settings", namespace="shop", **data):
     metadata = {"name": name, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-
-
-def deployment(replicas=1):
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "api", "namespace": "shop"},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": "api"}},
-            "template": {
-                "metadata": {"labels": {"app": "api"}},
-                "spec": {"containers": [{"name": "api", "image": "none"}]},
-            },
-        },
-    }
 
 
 def incomplete(run, missing="nothing"):
@@ -153,7 +138,7 @@ class TestCheck:
 
 class TestOwned:
     def test_of_every_kind_and_namespace(self, objects, site):
-        objects.apply([NAMESPACE, configmap(), deployment()], owner=APP, timeout=60)
+        objects.apply([NAMESPACE, configmap(), API], owner=APP, timeout=60)
         objects.apply([configmap("other")], owner="app.other", timeout=60)
         assert sorted(map(title, objects.owned(APP).objects)) == [
             "ConfigMap shop/settings",
@@ -165,7 +150,7 @@ class TestOwned:
     def test_without_the_groups_of_servers_that_do_not_answer(
         self, client, objects, site, monkeypatch, caplog
     ):
-        objects.apply([NAMESPACE, deployment()], owner=APP, timeout=60)
+        objects.apply([NAMESPACE, API], owner=APP, timeout=60)
         monkeypatch.setattr(client, "run", incomplete(client.run, "/apis/batch"))
         with caplog.at_level(logging.WARNING):
             titles = sorted(map(title, objects.owned(APP).objects))
@@ -175,7 +160,7 @@ class TestOwned:
 
 class TestDelete:
     def test_they_and_theirs_are_gone(self, objects, site):
-        objects.apply([NAMESPACE, deployment()], owner=APP, timeout=60)
+        objects.apply([NAMESPACE, API], owner=APP, timeout=60)
         wait_for(site.all_run)
         objects.delete(objects.owned(APP).objects, timeout=60)
         assert not found(site, "/api/v1/namespaces/shop")

@@ -67,9 +67,7 @@ def test_a_volume_that_detaches_slowly_is_not_waited_for(cluster, site):
 def test_every_pod_of_a_dead_node_is_freed(cluster, site):
     """Whatever its namespace and its kind: nothing there can still run."""
     stays = [{"operator": "Exists"}]
-    agent = bed.deployment("agent", 1, tolerations=stays)
-    agent["kind"] = "DaemonSet"
-    del agent["spec"]["replicas"]
+    agent = bed.daemon_set("agent", tolerations=stays)
     other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "blue"}}
     far = with_metadata(pod("far", "w1", tolerations=stays), namespace="blue")
     site.run(other, agent, far)
