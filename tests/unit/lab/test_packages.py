@@ -42,6 +42,8 @@ def test_only_programs_that_are_not_there_are_missing(tmp_path):
     program.chmod(0o755)
     assert packages.missing(TOOLS, str(tmp_path)) == TOOLS[1:]
     assert packages.missing(TOOLS, "/nowhere") == TOOLS
+    (tmp_path / "module.py").touch()
+    assert packages.missing([Tool(f"{tmp_path}/module.py", "python3-x", "x")]) == []
 
 
 def test_missing_programs_are_reported_with_package_and_command():
