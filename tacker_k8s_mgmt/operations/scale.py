@@ -296,10 +296,9 @@ class ScaleIn(Operation):
         failed = [str(one) for group in groups for one in group.members if one.failed]
         told = f"Failed: {', '.join(failed)}." if failed else "No member has failed."
         raise errors.UnsupportedOperation(
-            detail=f"For {self._steps} steps of this scale-in Tacker deletes "
-            f"{len(self._stacks)} members of the group, and would count all steps: it "
-            "keeps as many members that have not failed in Heat as the group's "
-            f"min_size. {told} Nothing was changed.",
+            detail=f"Tacker counts {self._steps} steps of this scale-in, and announces "
+            f"fewer members: {len(self._stacks)}. It keeps as many of those that have "
+            f"not failed in Heat as the group's min_size. {told} Nothing was changed.",
             hint="Heal the VNFCs whose members have failed, then scale in. If there is "
             "none, a heal of any VNFC has Tacker count the VMs that there are.",
         )

@@ -329,10 +329,12 @@ def test_a_forceful_termination_goes_on_with_cnfs(manager, site, vnf, registry):
     assert (site.vim, site.owner, site.files) == (None, None, {})
 
 
-def test_scale_in_for_which_tacker_names_no_stack_is_refused(manager, site, vnf):
-    """Heat would delete none, and Tacker count one less."""
-    with pytest.raises(errors.StepFailed, match="Tacker deletes 0 members"):
-        call(manager, "scale_start", vnf, scale("SCALE_IN"), scale_out_id_list=[])
+def test_scale_in_for_which_tacker_names_too_few_is_refused(manager, site, vnf):
+    """It would count more steps than VMs that Heat deletes."""
+    request, stacks = scale("SCALE_IN"), ["member-server-5"]
+    request.number_of_steps = 2
+    with pytest.raises(errors.StepFailed, match="announces fewer members: 1"):
+        call(manager, "scale_start", vnf, request, scale_out_id_list=stacks)
     assert site.members == [MASTER, FIVE, FIFTY_FIVE]
 
 

@@ -163,11 +163,14 @@ def test_what_leaves_is_what_both_mean_or_it_is_refused(monkeypatch, whole):
         site = whole()
         site.group = one
         stacks, names = announced(monkeypatch, one, steps)
+        if not names:
+            # Tacker calls no hook then.
+            continue
         deleted = {member.name for member in one.members} - set(answer["left"])
         leaving = taken_out(site, stacks, steps)
         if len(names) < steps:
-            text = f"For {steps} steps of this scale-in Tacker deletes {len(names)} "
-            assert text in leaving
+            text = f"counts {steps} steps of this scale-in, and announces fewer "
+            assert f"{text}members: {len(names)}." in leaving
             fewer += 1
             continue
         if (deleted, answer["replaced"]) == (names, []):

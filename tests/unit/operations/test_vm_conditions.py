@@ -332,8 +332,10 @@ class TestFailedMember:
     def test_scale_in_of_fewer_than_tacker_counts_is_refused(self, failed):
         """Tacker's v1 API counts no failed members, and keeps as many as min_size."""
         before = state(failed)
-        error = refused(lambda: scale_in(failed, steps=1))
-        assert "Tacker deletes 0 members" in error
+        error = refused(lambda: scale_in(failed, WORKER, size=None, steps=2))
+        assert (
+            "counts 2 steps of this scale-in, and announces fewer members: 1." in error
+        )
         assert "Failed: server-55 (CHECK_FAILED)." in error
         assert state(failed) == before
 
