@@ -313,7 +313,8 @@ class Note:
         self._workdir = deps.site.workdir
 
     def steps(self):
-        return [Step("note the lock", self._note), Step("read", self._read)]
+        note = Step("note", "note the lock", self._note)
+        return [note, Step("read", "read", self._read)]
 
     def left(self):
         return "The note is left."
