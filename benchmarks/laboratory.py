@@ -25,7 +25,7 @@ _RUNS = 'for run in {directory}/runs/*/; do echo $(cat "$run/pid" "$run/rc"); do
 
 
 class Observer:
-    """What can be seen of the hooks of one VNF instance while an operation goes on."""
+    """What can be seen of the hooks of one VNF instance while an operation runs."""
 
     def __init__(self, vnf_id: str) -> None:
         places = settings.from_environment()

@@ -100,7 +100,7 @@ def _add_looking(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def _add_pins(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    renew = verbs.add_parser("pins", help="choose the environments' versions anew")
+    renew = verbs.add_parser("pins", help="choose the environments' versions again")
     renew.add_argument("names", nargs="*", choices=[*pins.NAMES, []], metavar="NAME")
     renew.add_argument(
         "--upper-constraints", type=Path, help="OpenStack's whole list", metavar="FILE"

@@ -61,7 +61,7 @@ class Patience:
         return now > min(self._end, self._latest)
 
 
-#: Seconds in which nothing moves, after which each of these is given up.
+#: Seconds in which nothing moves, after which each of these is abandoned.
 UPLOAD_SILENCE = 120.0
 OPERATION_SILENCE = 300.0
 CANCEL_SILENCE = 60.0
@@ -95,7 +95,7 @@ class Tacker:
         self._moved = moved
         self._session = session.Session(auth=v3.Password(**auth))
         self._endpoint = endpoint.rstrip("/")
-        #: Seconds after which an operation is given up though something moves.
+        #: Seconds after which an operation is abandoned though something moves.
         self.longest = LONGEST
 
     def _call(self, method: str, path: str, **kwargs: Any) -> Any:

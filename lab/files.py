@@ -19,7 +19,7 @@ MARKER = ".tacker-k8s-lab"
 def locked(path: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold a lock file; waits until it is free.
 
-    The holder may remove the file: then the next one makes it anew.
+    The holder may remove the file: then the next one recreates it.
 
     :param busy: called before waiting.
     """

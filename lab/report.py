@@ -20,7 +20,7 @@ class Report:
 
     Usable from several threads.
 
-    :param quiet: seconds after which a step that goes on is announced.
+    :param quiet: seconds after which a step that continues is announced.
     :param tick: seconds between later signs of life.
     """
 

@@ -169,7 +169,7 @@ class Real:
 def bytes_of(text: str) -> int:
     """Bytes of a size such as ``3G`` or ``1536M``.
 
-    :raises ValueError: it is no such size.
+    :raises ValueError: it is not a such size.
     """
     match = re.fullmatch(r"([1-9]\d*)([KMG]?)", text.upper())
     if not match:

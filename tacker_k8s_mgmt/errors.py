@@ -92,7 +92,7 @@ class PreflightError(ProblemList):
 
 
 class OwnershipError(K8sMgmtError):
-    """The inventory directory belongs to another VNF instance."""
+    """The cluster's directory belongs to another VNF instance."""
 
     message = "The directory {path} on the Ansible server {host} {reason}."
     default_hint = (
@@ -222,7 +222,7 @@ class PlaybookFailed(PlaybookError, ProblemList):
         "Playbook {playbook} failed on {host} (exit code {rc}): {listed}. "
         "The whole log is {log} on {host}."
     )
-    default_hint = "Mend the cause; kubespray can be run again."
+    default_hint = "Fix the cause; kubespray can be run again."
 
     def __init__(
         self,
@@ -281,15 +281,15 @@ class DrainError(ClusterError, ProblemList):
 
     :param failed: how many.
     :param outcomes: one sentence for each node, drained or not.
-    :param nowhere_to_go: no other node accepts any of the pods that are left.
+    :param no_other_node: no other node accepts any of the pods that are left.
     """
 
     message = "{failed} of {count} node(s) could not be drained: {listed}."
 
     def __init__(
-        self, *, outcomes: Sequence[str], nowhere_to_go: bool = False, **fields: Any
+        self, *, outcomes: Sequence[str], no_other_node: bool = False, **fields: Any
     ) -> None:
-        self.nowhere_to_go = nowhere_to_go
+        self.no_other_node = no_other_node
         super().__init__(outcomes, **fields)
 
 
@@ -313,7 +313,7 @@ class HelmLoginError(K8sMgmtError):
 
     message = "The login with which Tacker runs Helm does not work on {host}: {reason}"
     default_hint = (
-        "Mend that on the control plane. Tacker's v1 API logs in with a password, at "
+        "Fix that on the control plane. Tacker's v1 API logs in with a password, at "
         "port 22."
     )
 
@@ -377,7 +377,7 @@ class BastionError(RemoteError):
 
 
 class BastionUnreachable(BastionError, ConnectError):
-    """No SSH session with the bastion; the hosts behind it may be well."""
+    """No SSH session with the bastion; the hosts behind it may be healthy."""
 
     message = (
         "No SSH connection to the bastion {user}@{host}:{port} within {seconds:g} s: "

@@ -143,7 +143,7 @@ def open_regular(path: Path, flags: int, *, directory: int) -> int:
         descriptor = os.open(path.name, flags, 0o600, dir_fd=directory)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise OSError(errno.EINVAL, "it is no regular file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
     return descriptor
 
 

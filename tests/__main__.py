@@ -59,7 +59,7 @@ VERSIONED_CONTRACT = (
     *("tests/contract/test_v1_life.py", "tests/contract/test_v2_life.py"),
 )
 
-#: A quick test that hangs is ended and named, and the others go on. The slowest take
+#: A quick test that hangs is ended and named, and the others continue. The slowest take
 #: seconds, so a loaded machine does not come near it.
 STUCK = (
     *("-o", "faulthandler_timeout=900"),

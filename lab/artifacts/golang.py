@@ -3,7 +3,7 @@
 
 A group is a module of ours below ``modules``: its ``go.mod`` requires the project that
 the programs are part of, and names their packages as tools; its ``go.sum`` pins the
-contents. A program in the cache is complete, so an interrupted build goes on where it
+contents. A program in the cache is complete, so an interrupted build continues where it
 was.
 """
 

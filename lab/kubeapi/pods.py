@@ -112,7 +112,7 @@ def can_be_pulled(container: Obj) -> bool:
 
 
 def exit_code(pod: Obj, container: Obj) -> int | None:
-    """The exit code of a container; None for one that goes on."""
+    """The exit code of a container; None for one that continues."""
     words = [*(container.get("command") or ()), *(container.get("args") or ())]
     text = words[-1] if words else ""
     if found := _EXIT.search(text):

@@ -3,7 +3,7 @@
 
 A real API server keeps nothing to itself, so all of them serve at once. This one has
 the whole state and the controllers in its memory; so the one that etcd's lease names
-works, writes each change to etcd before it answers, and stops when it may not go on.
+works, writes each change to etcd before it answers, and stops when it may not continue.
 """
 
 import contextlib

@@ -122,7 +122,7 @@ class Checkout:
 
 
 def find_checkout(named: str, cache: Path, report: Report) -> Checkout:
-    """The checkout that *named* means; it is made if it is no directory.
+    """The checkout that *named* means; it is made if it is not a directory.
 
     :param named: directory, ``REPOSITORY@REFERENCE``, or release.
     :param cache: where checkouts are kept.
@@ -140,7 +140,7 @@ def find_checkout(named: str, cache: Path, report: Report) -> Checkout:
             f" and no release such as {DEFAULT}",
             2,
         )
-    # A branch goes on, and two repositories can have one tag.
+    # A branch continues, and two repositories can have one tag.
     key = hashlib.sha256(repository.encode()).hexdigest()[:8]
     target = cache / "kubespray" / f"{reference.replace('/', '-')}-{key}"
     if not (target / "galaxy.yml").exists() or not _RELEASE.fullmatch(reference):

@@ -3,7 +3,7 @@
 
 Each service is a session of its own, and all it says goes to one log file. A record
 says which process it is and what it was started with, so that a later ``up`` finds it
-again, and starts it anew when its program or configuration has changed.
+again, and starts it again when its program or configuration has changed.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ class Service:
     :ivar vacant: whether nothing of its former process is left that could be taken for
         the next one's.
     :ivar environment: variables beyond those that every program of the lab gets.
-    :ivar files: it is started anew when their contents change.
+    :ivar files: it is started again when their contents change.
     :ivar limit: seconds without a word from it until it must be ready.
     :ivar patience: seconds that it gets to stop by itself.
     """

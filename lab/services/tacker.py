@@ -119,7 +119,7 @@ def _service(
     """A process of Tacker's.
 
     :param program: default: the service's name.
-    :param more: configuration that goes on top of tacker.conf.
+    :param more: configuration that continues top of tacker.conf.
     """
     for directory in DIRECTORIES:
         (settings.data / "tacker" / directory).mkdir(parents=True, exist_ok=True)

@@ -268,7 +268,7 @@ class State:
             _CHECKS.validate_python(checks)
             return cls(totals, vnfs, checks)
         except (ValueError, KeyError, TypeError, AttributeError):
-            LOG.warning("The totals for metrics are damaged and begin anew")
+            LOG.warning("The totals for metrics are damaged and start again")
             return cls()
 
     def text(self) -> str:

@@ -4,7 +4,7 @@
 Which verbs Tacker has for an operation depends on its API, the operation and the hook,
 so only the hooks name them. Errors raised below the hooks say what to correct.
 
-The request of an operation cannot be corrected: a wrong one has to be given up.
+The request of an operation cannot be corrected: a wrong one has to be abandoned.
 """
 
 import enum
@@ -66,7 +66,7 @@ SEND_ROLLBACK = Advice(
 #: After Heat has created control-plane VMs, which block all other operations.
 SEND_ROLLBACK_ONLY = Advice(
     (ROLLBACK,),
-    "Send `rollback` for this operation, which deletes the new VMs. If it is given up "
+    "Send `rollback` for this operation, which deletes the new VMs. If it is abandoned "
     "instead, they stay, and every later operation is refused.",
 )
 #: When something may have changed, or the error already says that nothing has.
@@ -76,22 +76,22 @@ UNCHANGED_SEND_FAIL = Advice((FAIL,), f"Nothing was changed. {SEND_FAIL.text}")
 #: In a hook that only checks.
 CHECK = Advice(
     (RETRY, FAIL),
-    "Send `retry` when that is mended, or `fail` to give the operation up.",
+    "Send `retry` when that is fixed, or `fail` to give the operation up.",
 )
 RESUME = Advice(
-    (RETRY, FAIL), "`retry` goes on from here; `fail` gives the operation up."
+    (RETRY, FAIL), "`retry` continues from here; `fail` gives the operation up."
 )
 NO_VM_YET = Advice(
     (RETRY, ROLLBACK),
-    "Send `retry` when that is mended; or `rollback`, then a corrected request.",
+    "Send `retry` when that is fixed; or `rollback`, then a corrected request.",
 )
 VMS_EXIST = Advice(
     (RETRY, ROLLBACK, FAIL),
-    "`retry` goes on from here, `rollback` removes what there is, and after `fail` it "
-    "stays until the VNF is instantiated again.",
+    "`retry` continues from here, `rollback` removes what there is, and after `fail` "
+    "it stays until the VNF is instantiated again.",
 )
 _HEAL_OF_ALL = (
-    "`retry` goes on from here; after `fail` what there is stays until the whole VNF "
+    "`retry` continues from here; after `fail` what there is stays until the whole VNF "
     "is healed again."
 )
 #: Tacker's v1 API calls only the ``_end`` hook again.

@@ -37,7 +37,7 @@ LOG = logging.getLogger(__name__)
 #: The structures with the secrets that the end of a cluster needs: its VMs go anyway.
 SERVER_ONLY = ("ansible", "bastion")
 # The request cannot be corrected in an operation; what it refers to can.
-_MEND = "If the request is right, mend what it refers to and send `retry`. If not:"
+_FIX = "If the request is right, fix what it refers to and send `retry`. If not:"
 _LOG_SECONDS = 60.0  # between two lines about one play
 
 
@@ -367,5 +367,5 @@ def _advised(wrong: Advice, *, retried: bool) -> Iterator[None]:
     except errors.ParamError as exc:
         exc.hint = wrong.text or exc.hint
         if exc.retryable and retried:
-            exc.hint = f"{_MEND} {exc.hint}"
+            exc.hint = f"{_FIX} {exc.hint}"
         raise

@@ -28,7 +28,7 @@ from tacker_k8s_mgmt.remote.readonly_site import NoSuchInstance, OpenCluster
 from tacker_k8s_mgmt.status.facts import HealCommands
 
 _AGAIN = Advice(
-    (), "The same command, run again, goes on from here.", refused=Advice((), "")
+    (), "The same command, run again, continues from here.", refused=Advice((), "")
 )
 
 

@@ -307,7 +307,7 @@ def _checkout_finding(checkout: Checkout, params: ClusterRequest) -> str:
         return ""
     put = (
         f"put a checkout of {releases.KNOWN} at ansible.kubespray_root_path, "
-        "or set ansible.allow_unknown_release to go on with it at your own risk"
+        "or set ansible.allow_unknown_release to continue with it at your own risk"
     )
     if not checkout.version:
         return (

@@ -167,7 +167,7 @@ class BalancerStatus:
 def parse_status(text: str) -> BalancerStatus:
     """Parse the output of the verb ``status``.
 
-    :raises ValueError: it is no status report of the known format.
+    :raises ValueError: it is not a status report of the known format.
     """
     report = untrusted.parse_json(text)
     try:

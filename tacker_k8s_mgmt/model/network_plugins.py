@@ -251,7 +251,7 @@ def shortest(text: str) -> str:
 def network(value: Any) -> Network:
     """Read a network, without its host bits.
 
-    :raises ValueError: it is no text of a network with a prefix length.
+    :raises ValueError: it is not a text of a network with a prefix length.
     """
     if isinstance(value, str) and "/" in value and "%" not in value:
         try:

@@ -39,14 +39,14 @@ class ControlPlane:
     :param name: of the node.
     :param member: name of its etcd member.
     :param address: in the cluster's network.
-    :param api_problem: why its own API server is not ready; "" if it is.
+    :param api_readiness: why its own API server is not ready; "" if it is.
     :param node_problem: why its Node object is not Ready; "" if it is.
     """
 
     name: str
     member: str
     address: str
-    api_problem: str = ""
+    api_readiness: str = ""
     node_problem: str = ""
 
 
@@ -74,13 +74,13 @@ def refusal(
     names = ", ".join(plane.name for plane in gone)
     if len(planes) == 1:
         return (
-            f"{names} is the only control plane: to build it anew would take etcd, and "
+            f"{names} is the only control plane: to rebuild it would take etcd, and "
             "so the cluster, with it"
         )
     if len(gone) > 1:
         return (
             f"{names} are {len(gone)} control planes, and only one at a time can be "
-            "built anew"
+            "rebuilt"
         )
     leaver = gone[0]
     if leaver is planes[0] and first_stays:
@@ -98,12 +98,14 @@ def _no_majority(
     voters = [member for member in members if not member.learner]
     size = max(len(planes), len(voters))
     needed = size // 2 + 1
-    left = sum(_is_well(voter, planes) for voter in voters if not _is_of(voter, leaver))
+    left = sum(
+        _is_healthy(voter, planes) for voter in voters if not _is_of(voter, leaver)
+    )
     if left >= needed:
         return ""
     return (
         f"without {leaver.name}, {left or 'none'} of {size} control planes would be "
-        f"left well, and etcd needs {needed} to go on"
+        f"left healthy, and etcd needs {needed} to continue"
     )
 
 
@@ -114,9 +116,11 @@ def _is_of(member: EtcdMember, plane: ControlPlane) -> bool:
     )
 
 
-def _is_well(member: EtcdMember, planes: Sequence[ControlPlane]) -> bool:
+def _is_healthy(member: EtcdMember, planes: Sequence[ControlPlane]) -> bool:
     owner = next((plane for plane in planes if _is_of(member, plane)), None)
-    return member.healthy and not (owner and (owner.api_problem or owner.node_problem))
+    return member.healthy and not (
+        owner and (owner.api_readiness or owner.node_problem)
+    )
 
 
 def _described(planes: Sequence[ControlPlane], members: Sequence[EtcdMember]) -> str:
@@ -136,9 +140,9 @@ def _described(planes: Sequence[ControlPlane], members: Sequence[EtcdMember]) ->
             state = "healthy" if member.healthy else member.problem or "not healthy"
             name = f"{member.name or member.member_id} ({member.address})"
             ill.append(f"etcd's member {name} of no control plane: {state}")
-    sentences = [f"Well: {'; '.join(well) or 'none'}"]
+    sentences = [f"Healthy: {'; '.join(well) or 'none'}"]
     if ill:
-        sentences.append(f"Not well: {'; '.join(ill)}")
+        sentences.append(f"Unhealthy: {'; '.join(ill)}")
     return ". ".join(sentences)
 
 
@@ -150,7 +154,7 @@ def _problems(plane: ControlPlane, own: Sequence[EtcdMember]) -> Iterator[str]:
             yield "its etcd member has no vote yet"
         elif not member.healthy:
             yield f"its etcd member: {member.problem or 'not healthy'}"
-    if plane.api_problem:
-        yield f"its API server: {plane.api_problem}"
+    if plane.api_readiness:
+        yield f"its API server: {plane.api_readiness}"
     if plane.node_problem:
         yield f"its node: {plane.node_problem}"

@@ -196,7 +196,7 @@ def unpack_gzip(data: bytes, largest: int) -> bytes:
     """The content of gzip data.
 
     :param largest: bytes that it may have.
-    :raises Damaged: it is no gzip data, or not all of it.
+    :raises Damaged: it is not gzip data, or not all of it.
     :raises TooLarge: it has more bytes.
     """
     try:

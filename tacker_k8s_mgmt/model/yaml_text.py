@@ -191,5 +191,5 @@ def node_at(node: yaml.Node | None, *path: str) -> yaml.Node | None:
 
 
 def pairs(node: yaml.Node | None) -> Sequence[tuple[yaml.Node, yaml.Node]]:
-    """Keys and values of a composed mapping; none if it is no mapping."""
+    """Keys and values of a composed mapping; none if it is not a mapping."""
     return node.value if isinstance(node, yaml.MappingNode) else ()

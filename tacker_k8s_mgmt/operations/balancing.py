@@ -86,7 +86,7 @@ def verify(state: ClusterState) -> None:
             host=machine.ssh_address,
             verb="install",
             reason="HAProxy does not run with what was installed.",
-            hint="Look at `systemctl status haproxy` on it, and mend it.",
+            hint="Look at `systemctl status haproxy` on it, and fix it.",
         )
 
 

@@ -53,9 +53,9 @@ def records(state: ClusterState, nodes: Sequence[Node], seen: NodeObjects) -> No
 
 
 def inventory(state: ClusterState) -> None:
-    """Restore an inventory that is lost or spoiled from its copy.
+    """Restore an inventory that is lost or damaged from its copy.
 
-    :raises DamagedFile: it is spoiled, and there is no copy.
+    :raises DamagedFile: it is damaged, and there is no copy.
     """
     how = f"It is restored from {KEPT_INVENTORY}."
     if read_or_none(state.records.inventory, how) is None:
@@ -170,14 +170,14 @@ def compare(
     with ThreadPoolExecutor(2) as pool:
         # Heat takes longer than two logins.
         listing = pool.submit(state.site.machines)
-        listed = state.nodes = state.listed()
+        listed = state.nodes = state.require_inventory()
         state.site.lock()
-        login = pool.submit(state.through, state.site.cluster)
+        login = pool.submit(state.via_control_plane, state.site.cluster)
         state.machines = listing.result()
     inventory(state)
     state.healing = state.records.healing()
     out = (state.healing.plane,) if state.healing.plane else ()
-    previous = state.previous()
+    previous = state.inventory_nodes()
     recorded = read_or_none(
         state.records.joined, "It is rebuilt from the cluster's nodes."
     )
@@ -191,12 +191,12 @@ def compare(
     _refuse_moved(state, previous, leaves)
     away = {node.name for node in out}
     state.nodes = tuple(n for n in previous if n.name not in away) or previous
-    state.silent_planes |= missing
+    state.unreachable_control_planes |= missing
     if state.nodes == listed and not missing:
         # No other control plane can be asked: a refused password is not tried again.
         login.result()
     meanwhile()
-    seen = state.seen()
+    seen = state.node_objects()
     state.members = membership.full_members(recorded, previous, seen)
     records(state, previous, seen)
     members = membership.compare(
@@ -214,8 +214,8 @@ def refuse_rebuilt(
 ) -> None:
     """Check that an update of the stack builds no node again that is to stay.
 
-    Heat replaces with whatever update what is marked unhealthy, which a heal that was
-    given up, or an operator, has done. A worker that is dead loses nothing; one that is
+    Heat replaces with whatever update what is marked unhealthy, which an abandoned
+    heal, or an operator, has done. A worker that is dead loses nothing; one that is
     not Ready may run its pods, as all do without the load balancer.
 
     :raises UnsupportedOperation: it would.
@@ -262,13 +262,13 @@ def _note_absent(state: ClusterState, members: Membership) -> None:
     """Note the control planes that are out of the cluster, or whose VM is."""
     if members.returning:
         LOG.warning(
-            "%s was taken out to be built anew and has not joined again; the next heal "
+            "%s was taken out to be rebuilt and has not joined again; the next heal "
             "joins it",
             names_of(members.returning),
         )
     if members.lost:
         state.lost = frozenset(node.name for node in members.lost)
-        state.silent_planes |= {
+        state.unreachable_control_planes |= {
             node.server_id for node in members.nodes if node.name in state.lost
         }
         LOG.warning(
@@ -321,5 +321,5 @@ def _refuse_lost(previous: Sequence[Node], missing: Collection[str]) -> None:
         raise errors.ClusterError(
             detail="No VM of the cluster's control planes is there any more, or all "
             f"were replaced: {names_of(planes)}. With them the cluster is lost.",
-            hint="Heal the whole VNF, which builds the cluster anew.",
+            hint="Heal the whole VNF, which rebuilds the cluster.",
         )

@@ -44,7 +44,7 @@ LOG = logging.getLogger(__name__)
 
 _BACK = (
     "Send a request that gives the address back; or heal the whole VNF, which builds "
-    "the cluster anew."
+    "the cluster again."
 )
 
 
@@ -104,12 +104,12 @@ class ConnectivityEnd(Operation):
                 "renew-certificate",
                 f"renew the API server's certificate with {runs.RENEW_CERTIFICATES}",
                 lambda: playbook_inputs.run(
-                    state, self._request(), len(state.planes())
+                    state, self._request(), len(state.control_planes())
                 ),
                 probe=self._is_certified,
                 verify=self._see_certified,
             ),
-            Step("wait-for-nodes", "wait for the nodes to be Ready", self._see_ready),
+            Step("wait-for-nodes", "wait for the nodes to be Ready", self._wait_ready),
             *(state.balancer_replaced() if state.params.load_balancer else ()),
             Step(
                 "register-vim",
@@ -124,7 +124,7 @@ class ConnectivityEnd(Operation):
     # The addresses
 
     def _see_changed(self) -> None:
-        """Check that Heat has met the request: Tacker may go on when it has not."""
+        """Check that Heat has met the request: Tacker may continue when it has not."""
         if not self._points:
             return
         unmet = connection_points.unmet(self._points, self._state.site.attachments())
@@ -138,7 +138,7 @@ class ConnectivityEnd(Operation):
 
     def _find(self) -> None:
         state = self._state
-        previous = state.listed()
+        previous = state.require_inventory()
         state.site.lock()
         state.machines = state.site.machines()
         compare.inventory(state)
@@ -154,7 +154,7 @@ class ConnectivityEnd(Operation):
         gone = [n for n in previous if n.server_id not in state.machines.places]
         if planes := of_role(gone, Role.CONTROL_PLANE):
             raise errors.UnsupportedOperation(
-                detail="The VMs of these control planes are gone or were built anew: "
+                detail="The VMs of these control planes are gone or were rebuilt: "
                 f"{names_of(planes)}.",
                 hint="Heal the whole VNF.",
             )
@@ -198,7 +198,7 @@ class ConnectivityEnd(Operation):
             state,
             [vm for vm in state.machines.control_planes if vm.server_id in listed],
         )
-        seen = state.seen()
+        seen = state.node_objects()
         expected = [
             n for n in self._moved if not readiness.readiness_problem(seen.get(n.name))
         ]
@@ -248,7 +248,7 @@ class ConnectivityEnd(Operation):
         wanted = variables.certified_addresses(state.inputs[1])
         lacking = (
             (node.name, state.site.cluster(node).uncertified(wanted))
-            for node in state.planes()
+            for node in state.control_planes()
         )
         return {name: addresses for name, addresses in lacking if addresses}
 
@@ -273,10 +273,10 @@ class ConnectivityEnd(Operation):
             self._state.deps,
             problem,
             "the API servers' certificates lack these addresses: {left}.",
-            "Look at the API server's log there, and mend it.",
+            "Look at the API server's log there, and fix it.",
         )
 
-    def _see_ready(self) -> None:
+    def _wait_ready(self) -> None:
         nodes = [node for node in self._members() if node.name not in self._out]
         readiness.wait_ready(self._state, nodes)
 
@@ -296,7 +296,7 @@ class ConnectivityEnd(Operation):
         state = self._state
         if state.site.vims.in_use():
             raise errors.VimError(
-                detail=f"The cluster is well, and its API is at {state.endpoint()}. "
+                detail=f"The cluster is healthy, and its API is at {state.endpoint()}. "
                 "But other VNFs use it as their VIM, and Tacker lets no VIM go to "
                 "another address while it is used.",
                 hint="Terminate and delete these VNFs.",
@@ -310,7 +310,7 @@ class ConnectivityEnd(Operation):
         if self._gone:
             raise errors.UnsupportedOperation(
                 detail="Everything else is done, but the VMs of these workers are gone "
-                f"or were built anew: {names_of(self._gone)}.",
+                f"or were rebuilt: {names_of(self._gone)}.",
                 hint="The next scale-out, or a heal of their VNFCs, makes workers of "
                 "the new VMs.",
             )

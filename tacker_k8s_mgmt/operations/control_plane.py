@@ -45,10 +45,10 @@ from tacker_k8s_mgmt.topology.membership import Membership
 LOG = logging.getLogger(__name__)
 
 _ONE = (
-    "Heal without vnfcInstanceId to build the whole cluster anew, or heal the other "
+    "Heal without vnfcInstanceId to rebuild the whole cluster, or heal the other "
     "VNFCs alone."
 )
-_MANY = "Control planes are healed one at a time, while the others are well."
+_MANY = "Control planes are healed one at a time, while the others are healthy."
 
 
 class ControlPlaneGuard:
@@ -61,14 +61,14 @@ class ControlPlaneGuard:
         self._state = state
         self._servers = servers
 
-    def see_majority(self) -> None:
+    def require_quorum(self) -> None:
         """Check that etcd serves; without it the API does not work.
 
         :raises UnsupportedOperation: it does not, and a control plane is to leave.
         :raises RemoteError, ClusterError: no control plane answers.
         """
-        self._state.nodes = self._state.listed()
-        planes = self._state.planes()
+        self._state.nodes = self._state.require_inventory()
+        planes = self._state.control_planes()
         leaving = [node for node in planes if node.server_id in self._servers]
         if not leaving or len(planes) == 1:
             return
@@ -101,13 +101,13 @@ class ControlPlaneGuard:
             hint=hint,
         )
 
-    def judge(
+    def check_removal(
         self, leaving: Sequence[Node], membership: Membership, seen: NodeObjects
     ) -> LeavingPlane | None:
         """Check that the cluster works without these control planes.
 
         :returns: the one that leaves, if any does.
-        :raises UnsupportedOperation: it would not; says which control planes are well.
+        :raises UnsupportedOperation: it would not; names the healthy ones.
         :raises RemoteError, ClusterError: no control plane answers.
         """
         state = self._state
@@ -143,25 +143,25 @@ class ControlPlaneGuard:
         self, plane: Node, members: Sequence[EtcdMember], seen: NodeObjects
     ) -> ControlPlane:
         problem, node = "", seen.get(plane.name)
-        # One whose etcd member is ill counts as lost already.
+        # One whose etcd member is unhealthy counts as lost already.
         if any(member.healthy and belongs(member, plane) for member in members):
             try:
-                problem = self._state.site.cluster(plane).api_problem()
+                problem = self._state.site.cluster(plane).api_readiness()
             except errors.RemoteError as error:
                 problem = str(error)
         return ControlPlane(
             name=plane.name,
             member=plane.etcd_member_name,
             address=plane.address,
-            api_problem=problem,
+            api_readiness=problem,
             node_problem="" if node and node.ready else readiness_problem(node),
         )
 
 
 def etcd_without(state: ClusterState, leaving: Sequence[Node]) -> EtcdClient:
     """etcd through a control plane that stays."""
-    state.silent_planes |= {node.server_id for node in leaving}
-    return state.through(state.site.etcd)
+    state.unreachable_control_planes |= {node.server_id for node in leaving}
+    return state.via_control_plane(state.site.etcd)
 
 
 def _still_out(leaving: Sequence[Node], out: Sequence[Node]) -> str:
@@ -178,7 +178,7 @@ def _still_out(leaving: Sequence[Node], out: Sequence[Node]) -> str:
 def _others_ill(leaving: Node, members: Sequence[EtcdMember]) -> str:
     """Why kubespray could not join the new VM; "" if it could.
 
-    Its role etcd goes on only when every member of the list is healthy.
+    Its role etcd continues only when every member of the list is healthy.
     """
     ill = [m for m in members if not (m.healthy or belongs(m, leaving))]
     if not ill:
@@ -229,7 +229,7 @@ class ControlPlaneLeave:
         self._leave.note_unfinished()
         healing, name = self._state.healing, leaving.node.name
         if healing.plane is None or healing.plane.name != name:
-            first = of_role(self._state.previous(), Role.CONTROL_PLANE)[0]
+            first = of_role(self._state.inventory_nodes(), Role.CONTROL_PLANE)[0]
             healing = replace(healing, first=first.name == name)
         playbook_inputs.write_healing(self._state, replace(healing, plane=leaving.node))
 
@@ -255,7 +255,7 @@ class ControlPlaneLeave:
     def _pin_members(self, leaving: LeavingPlane) -> None:
         """Run ``cluster.yml`` for the control planes in their new order."""
         state, unreachable = self._state, self._leave.leaving.unreachable
-        planes = state.planes()
+        planes = state.control_planes()
         without = [node.name for node in planes if node.name in unreachable]
         request = runs.join_control_planes(
             leaving.voters, state.inputs, without=without
@@ -267,7 +267,9 @@ class ControlPlaneLeave:
 
     def _behind(self, plane: Node) -> tuple[Node, ...]:
         """The inventory's nodes, with this control plane after the others."""
-        listed = [node for node in self._state.previous() if node.name != plane.name]
+        listed = [
+            node for node in self._state.inventory_nodes() if node.name != plane.name
+        ]
         planes = of_role(listed, Role.CONTROL_PLANE)
         return (*planes, plane, *without_planes(listed))
 
@@ -305,7 +307,7 @@ class ControlPlaneLeave:
     def _remove_members(self, members: Sequence[EtcdMember]) -> None:
         for member in members:
             LOG.info("etcd's member %s (%s) is removed", member.name, member.member_id)
-            etcd = self._state.through(self._state.site.etcd)
+            etcd = self._state.via_control_plane(self._state.site.etcd)
             etcd.run("member", "remove", member.member_id)
 
     def leave_etcd(self) -> None:
@@ -321,7 +323,7 @@ class ControlPlaneLeave:
         if state.cluster().move_cluster_info(plane.address, server):
             LOG.info("New nodes find the API at %s from now on", server)
 
-    def see_out(self) -> None:
+    def verify_removed(self) -> None:
         """Check that etcd has lost this member and no other.
 
         :raises ClusterError: naming the control planes without a member.
@@ -329,7 +331,7 @@ class ControlPlaneLeave:
         leaving = self._leaving
         if leaving is None:
             return
-        members = self._state.through(self._state.site.etcd).members()
+        members = self._state.via_control_plane(self._state.site.etcd).members()
         others = [node for node in leaving.voters if node.name != leaving.node.name]
         lost = [n for n in others if not any(belongs(member, n) for member in members)]
         if lost:
@@ -406,11 +408,13 @@ class ControlPlaneJoin:
     def _request(self) -> PlaybookRequest:
         """The run that joins it, without the control planes that do not answer."""
         silent = self._join.unreachable
-        names = [node.name for node in self._state.planes() if node.name in silent]
+        names = [
+            node.name for node in self._state.control_planes() if node.name in silent
+        ]
         return runs.join_control_planes(self._voters, self._state.inputs, without=names)
 
     def _members(self) -> Sequence[EtcdMember]:
-        return self._state.through(self._state.site.etcd).members()
+        return self._state.via_control_plane(self._state.site.etcd).members()
 
     def has_run(self) -> bool:
         """Whether the playbook has run for it, and it is a node."""
@@ -419,14 +423,16 @@ class ControlPlaneJoin:
             return True
         # A run alone proves nothing: the node may have been removed since.
         done = self._state.site.playbooks.done(self._request())
-        return done and plane.name in self._state.seen()
+        return done and plane.name in self._state.node_objects()
 
     def run(self) -> None:
         """Run the playbook that joins it, for all control planes."""
-        playbook_inputs.run(self._state, self._request(), len(self._state.planes()))
+        playbook_inputs.run(
+            self._state, self._request(), len(self._state.control_planes())
+        )
 
-    def see_well(self) -> None:
-        """Wait until it is Ready and well, and check that it is the new VM.
+    def verify_healthy(self) -> None:
+        """Wait until it is Ready and healthy, and check that it is the new VM.
 
         :raises ClusterError: with what is wrong after ``ready_timeout``.
         """
@@ -440,7 +446,7 @@ class ControlPlaneJoin:
             lambda: self._problem(plane),
             f"{plane.name} has not joined completely: {{left}}.",
             f"Look at `journalctl -u etcd` and at the API server's log on "
-            f"{plane.ssh_address}, and mend it.",
+            f"{plane.ssh_address}, and fix it.",
         )
 
     def _problem(self, plane: Node) -> str:
@@ -456,7 +462,7 @@ class ControlPlaneJoin:
                 f"{plane.etcd_member_name}"
             )
         cluster = self._state.site.cluster(plane)
-        if problem := cluster.api_problem():
+        if problem := cluster.api_readiness():
             return f"its API server: {problem}"
         machine = self._state.machines.load_balancer
         outside = [machine.ssh_address, machine.address] if machine else []
@@ -476,7 +482,7 @@ class ControlPlaneJoin:
     def balance(self) -> None:
         """Put it behind the load balancer, and record it as a full member.
 
-        :raises ClusterError: the load balancer does not find it well.
+        :raises ClusterError: the load balancer does not find it healthy.
         """
         state, plane = self._state, self._join.plane
         if plane is None:
@@ -487,7 +493,7 @@ class ControlPlaneJoin:
             readiness.wait_until_healthy(
                 state.deps,
                 lambda: _not_up(plane, balancing.status(state).control_planes),
-                "the load balancer does not find the control plane well: {left}.",
+                "the load balancer does not find the control plane healthy: {left}.",
                 f"Look whether it reaches {plane.address}:6443.",
             )
         # It is a member from now on, even if a worker fails to join.

@@ -78,7 +78,7 @@ class HealStart(Operation):
                 "verify that etcd has removed the member",
                 plane.leave_etcd,
                 probe=plane.none_leaves,
-                verify=plane.see_out,
+                verify=plane.verify_removed,
             ),
             Step("delete-nodes", "delete their Node objects", leave.delete_objects),
             Step(
@@ -95,8 +95,8 @@ class HealStart(Operation):
     def _choose(self) -> None:
         state = self._state
         # The API is not reached through a server that is rebuilt.
-        state.silent_planes |= self._servers.keys()
-        self._guard.see_majority()
+        state.unreachable_control_planes |= self._servers.keys()
+        self._guard.require_quorum()
         members, seen = compare(state, self._expect_balancer, self._is_rebuilt)
         _refuse_unlisted(state, members)
         _refuse_unhealthy_stacks(state, self._servers)
@@ -106,7 +106,7 @@ class HealStart(Operation):
         refuse_rebuilt(state, staying, seen)
         planes = of_role(leaving, Role.CONTROL_PLANE)
         self._see_one_version(planes)
-        plane = self._guard.judge(planes, members, seen)
+        plane = self._guard.check_removal(planes, members, seen)
         known = {node.server_id for node in leaving}
         without_balancer = False
         if balancer := _rebuilt_balancer(state, self._servers):
@@ -145,8 +145,8 @@ class HealStart(Operation):
                 planes,
                 f"an upgrade to Kubernetes {record.aim} has stopped between the "
                 "control planes, and kubespray would bring the former version back",
-                "Make the VM answer again and go on with the upgrade, or heal without "
-                "vnfcInstanceId to build the whole cluster anew.",
+                "Make the VM answer again and continue with the upgrade, or heal "
+                "without vnfcInstanceId to rebuild the whole cluster.",
             )
 
     def _services_noted(self) -> bool:
@@ -177,17 +177,17 @@ class HealStart(Operation):
         # kubespray's kubectl reaches the API through the load balancer only.
         LOG.warning(
             "%s is not run, for the load balancer does not answer; the VMs of these "
-            "nodes are built anew as they are: %s",
+            "nodes are rebuilt as they are: %s",
             runs.REMOVE,
             names_of(leaving.present),
         )
-        self._state.cluster().evict_dead([node.name for node in leaving.dead])
+        self._state.cluster().force_evict([node.name for node in leaving.dead])
 
     def _write_staying(self) -> None:
         # Recorded before they leave the inventory: heal_end expects them to come back.
         leaving = self._leave.leaving
         state, healing = self._state, self._state.healing
-        recorded = {node.name: node.address for node in state.previous()}
+        recorded = {node.name: node.address for node in state.inventory_nodes()}
         # One whose port has lost its address gets the name of another.
         stay = [
             node
@@ -232,21 +232,21 @@ class HealEnd(Operation):
                 "compare",
                 "compare Heat, inventory and cluster",
                 self._choose,
-                verify=self._see_built,
+                verify=self._verify_rebuilt,
             ),
             Step(
                 "install-load-balancer",
                 "reinstall the load balancer",
                 self._install,
-                probe=self._is_well,
+                probe=self._is_healthy,
             ),
             Step(
                 "wait-for-api",
                 "wait for the nodes to be Ready behind it",
                 self._see_back,
-                probe=self._is_well,
+                probe=self._is_healthy,
             ),
-            *self._state.balancer_replaced(unless=self._is_well),
+            *self._state.balancer_replaced(unless=self._is_healthy),
             *join.prepare(plane.has_begun),
             Step(
                 "join-control-planes",
@@ -257,7 +257,7 @@ class HealEnd(Operation):
             Step(
                 "verify-control-plane",
                 "verify the control plane in cluster and etcd",
-                plane.see_well,
+                plane.verify_healthy,
                 probe=plane.none_joins,
             ),
             *plane.joined(),
@@ -278,7 +278,7 @@ class HealEnd(Operation):
             return ""
         next_one = "heal" if self._join.plane else "scale-out or heal"
         return (
-            f"{names_of(newcomers)} stay in the inventory; if this heal is given up, "
+            f"{names_of(newcomers)} stay in the inventory; if this heal is abandoned, "
             f"the next {next_one} joins them."
         )
 
@@ -305,9 +305,9 @@ class HealEnd(Operation):
         )
 
     def _heals_plane(self) -> bool:
-        return any(self._is_target(node) for node in self._state.planes())
+        return any(self._is_target(node) for node in self._state.control_planes())
 
-    def _see_built(self) -> None:
+    def _verify_rebuilt(self) -> None:
         """Check that Heat has rebuilt the VMs: Tacker only logs it if it has not."""
         state = self._state
         expected, out = {*state.healing.rebuilt}, state.healing.plane
@@ -323,10 +323,10 @@ class HealEnd(Operation):
         if missing:
             stack = state.machines.stack_id
             raise errors.ClusterError(
-                detail="Heat has not built the VMs of these nodes anew: "
+                detail="Heat has not rebuilt the VMs of these nodes: "
                 f"{', '.join(missing)}.",
                 hint=f"Look why with `openstack stack failures list --long {stack}`, "
-                "mend it, and have Heat build them with `openstack stack update "
+                "fix it, and have Heat build them with `openstack stack update "
                 f"--existing --wait {stack}` (Tacker heals nothing in a stack that has "
                 "failed).",
             )
@@ -334,11 +334,11 @@ class HealEnd(Operation):
     def _end(self) -> None:
         playbook_inputs.write_healing(self._state, self._state.healing.ended())
 
-    def _is_well(self) -> bool:
+    def _is_healthy(self) -> bool:
         return self._new_balancer() is None
 
     def _new_balancer(self) -> Machine | None:
-        """The load balancer's VM, if this heal or one that was given up rebuilt it."""
+        """The load balancer's VM, if this heal or one that was abandoned rebuilt it."""
         rebuilt = _rebuilt_balancer(self._state, self._servers)
         return rebuilt or _incomplete_balancer(self._state)
 

@@ -77,7 +77,7 @@ class Instantiate(Operation):
                 lambda: playbook_inputs.run(state, self._request(), len(state.nodes)),
                 probe=lambda: state.site.playbooks.done(self._request()),
             ),
-            Step("wait-for-nodes", "wait for all nodes to be Ready", self._see_ready),
+            Step("wait-for-nodes", "wait for all nodes to be Ready", self._wait_ready),
             *state.joined(lambda: state.nodes, "all nodes"),
             Step(
                 "read-credentials",
@@ -116,9 +116,9 @@ class Instantiate(Operation):
             raise errors.ClusterError(
                 detail=f"No worker VM is complete: {late[0].state}.",
                 hint="Look why with `openstack stack failures list --long "
-                f"{machines.stack_id}`, and mend it.",
+                f"{machines.stack_id}`, and fix it.",
             )
-        previous = state.previous()
+        previous = state.inventory_nodes()
         settle(state, previous)
         state.nodes = name_nodes(state.machines.nodes, previous=previous)
 
@@ -132,7 +132,7 @@ class Instantiate(Operation):
             # Nothing of it is there any more, but a directory that was not removed.
             remove_own(state.deps.vnf_id, state.site, keep=self._kept_files)
         compare.inventory(state)
-        if previous := state.previous():
+        if previous := state.inventory_nodes():
             compare.machines(state, previous)
         compare.clear_previous_cluster(state)
         # A rebuilt VM has another host key and other facts.
@@ -153,7 +153,7 @@ class Instantiate(Operation):
     def _request(self) -> PlaybookRequest:
         return runs.install(self._state.inputs)
 
-    def _see_ready(self) -> None:
+    def _wait_ready(self) -> None:
         nodes = self._state.nodes
         readiness.wait_ready(self._state, nodes)
         self._state.write_json(JOINED_FILE, sorted(node.server_id for node in nodes))

@@ -49,7 +49,7 @@ class Join:
         self.unreachable: tuple[str, ...] = ()
         self.is_written = False
         self._stale: tuple[Node, ...] = ()
-        self._vanished: tuple[Node, ...] = ()
+        self._vm_gone: tuple[Node, ...] = ()
         self._unregistered: tuple[Node, ...] = ()
 
     @property
@@ -89,7 +89,7 @@ class Join:
             Step(
                 "wait-for-nodes",
                 "wait for the new workers to be Ready",
-                self._see_ready,
+                self._wait_ready,
             ),
             *self._state.joined(
                 lambda: self.nodes,
@@ -117,7 +117,7 @@ class Join:
         self.unreachable = (*unusable, *sorted(state.lost))
         state.unusable = frozenset(self.unreachable)
         preconditions.see(state, [n for n in tried if n.name not in unusable])
-        previous = {node.name for node in state.previous()}
+        previous = {node.name for node in state.inventory_nodes()}
         dead = frozenset(self.unreachable)
         self.nodes = tuple(node for node in members.joining if node.name not in dead)
         state.nodes = tuple(
@@ -128,8 +128,8 @@ class Join:
             for node in self.nodes
             if node.name in previous and node not in members.rebuilt
         )
-        self._vanished = members.vanished
-        self._stale = (*members.vanished, *members.rebuilt)
+        self._vm_gone = members.vm_gone
+        self._stale = (*members.vm_gone, *members.rebuilt)
         if self.nodes:
             LOG.info("These workers join the cluster: %s", names_of(self.nodes))
         if dead:
@@ -143,7 +143,7 @@ class Join:
             LOG.info("The VMs of these workers are gone: %s", names_of(self._stale))
             balancing.remove(self._state, self._stale)
             delete_nodes(self._state, self._stale)
-            playbook_inputs.forget_members(self._state, self._vanished)
+            playbook_inputs.forget_members(self._state, self._vm_gone)
 
     def reach_new(self) -> None:
         """Wait until the new VMs accept SSH logins.
@@ -179,7 +179,7 @@ class Join:
     def _missing(self) -> Sequence[Node]:
         if not self._unregistered:
             return ()
-        seen = self._state.seen().keys()
+        seen = self._state.node_objects().keys()
         return [node for node in self._unregistered if node.name not in seen]
 
     def has_begun(self) -> bool:
@@ -204,12 +204,15 @@ class Join:
             return True
         # A run alone proves nothing: the node may have been removed since.
         done = self._state.site.playbooks.done(self._request())
-        return done and {node.name for node in self.nodes} <= self._state.seen().keys()
+        return (
+            done
+            and {node.name for node in self.nodes} <= self._state.node_objects().keys()
+        )
 
     def _run(self) -> None:
         playbook_inputs.run(self._state, self._request(), len(self.nodes))
 
-    def _see_ready(self) -> None:
+    def _wait_ready(self) -> None:
         """Wait until the workers are Ready, and check that they are the new VMs.
 
         :raises ClusterError: naming those that are not after ``ready_timeout``.

@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 def delete_nodes(state: ClusterState, nodes: Sequence[Node]) -> None:
     """Delete these nodes from the cluster, their pods first."""
     if names := [node.name for node in nodes]:
-        state.cluster().evict_dead(names)
+        state.cluster().force_evict(names)
         state.cluster().remove_nodes(names)
 
 
@@ -119,7 +119,7 @@ class Leave:
         :raises ClusterError: the login of a leaving node is refused, and by all others.
         """
         state = self._state
-        previous = state.previous()
+        previous = state.inventory_nodes()
         listed = frozenset(node.name for node in previous)
         ready = {name for name in seen if seen[name].ready}
         if plane and not plane.is_healthy:
@@ -135,8 +135,8 @@ class Leave:
         _refuse_wrong_login(leaving, tried, unusable)
         replaced, names = _replaced(previous, members), {n.name for n in leaving}
         others = (node for node in replaced if node.name not in names)
-        vm_gone = (*members.vanished, *others)
-        without_vm = {node.name for node in (*members.vanished, *replaced)}
+        vm_gone = (*members.vm_gone, *others)
+        without_vm = {node.name for node in (*members.vm_gone, *replaced)}
         gone = {*(unusable.keys() - ready), *without_vm, *state.lost}
         state.unusable = frozenset(gone | unusable.keys())
         nodes = (*leaving, *vm_gone)
@@ -202,9 +202,9 @@ class Leave:
         try:
             self._state.cluster().drain(names, self._state.params.drain)
         except errors.K8sMgmtError as error:
-            stranded = isinstance(error, errors.DrainError) and error.nowhere_to_go
+            stranded = isinstance(error, errors.DrainError) and error.no_other_node
             if not (stranded and self._tries_to_drain):
-                self._take_back()
+                self._return_to_service()
                 raise
             LOG.warning(
                 "The nodes leave, although pods are left that no other node accepts: "
@@ -214,7 +214,7 @@ class Leave:
             self.undrained = True
         self._note(f"drained{self._unrouted()}")
 
-    def _take_back(self) -> None:
+    def _return_to_service(self) -> None:
         """Make the nodes full members again; none was removed yet."""
         state, leaving = self._state, self.leaving
         try:
@@ -239,10 +239,10 @@ class Leave:
         """Run kubespray's ``remove-node.yml`` for the workers among them."""
         state, found = self._state, self.leaving
         if state.params.changed_logins:
-            nodes = state.previous()
+            nodes = state.inventory_nodes()
             playbook_inputs.write_inputs(state, nodes, renewed=self._renewed(nodes))
         if found.dead:
-            state.cluster().evict_dead([node.name for node in found.dead])
+            state.cluster().force_evict([node.name for node in found.dead])
         leaving = [
             node.name
             for node in without_planes(found.present)
@@ -270,7 +270,7 @@ class Leave:
         if (plane := self.leaving.plane) is not None:
             name = plane.node.name
             self._left += (
-                f" If this heal is given up, heal {name} again; as long as it has a "
+                f" If this heal is abandoned, heal {name} again; as long as it has a "
                 f"Node object, `kubectl uncordon {name}` lets pods onto it meanwhile. "
                 "It stays out of the load balancer until it is healed."
             )
@@ -282,7 +282,7 @@ class Leave:
         self._left = f"Left as they are: {names_of(nodes)}, {how}."
         if without_planes(self.leaving.alive):
             self._left += (
-                " If this operation is given up, `tacker-k8s-mgmt cluster check "
+                " If this operation is abandoned, `tacker-k8s-mgmt cluster check "
                 f"{self._state.deps.vnf_id}` prints the commands that give workers "
                 "back."
             )

@@ -59,7 +59,7 @@ def move_host_keys(state: ClusterState) -> None:
     }
     if not moved:
         return
-    moving = read_or_none(state.records.moving, "It is written anew.") or {}
+    moving = read_or_none(state.records.moving, "It is written again.") or {}
     keys = {
         server: moving.get(server) or state.site.host_keys(known[server])
         for server in moved
@@ -122,7 +122,7 @@ def write_inputs(
 
 def put_leader_first(state: ClusterState) -> None:
     """Write the inventory again if its first control plane cannot lead a run."""
-    nodes = state.previous()
+    nodes = state.inventory_nodes()
     if state.led(nodes) != nodes:
         write_inputs(state, nodes)
 
@@ -154,7 +154,7 @@ def forget_members(state: ClusterState, gone: Sequence[Node]) -> None:
 
 
 def write_healing(state: ClusterState, healing: Healing) -> None:
-    """Record the heal that is under way or was given up."""
+    """Record the heal that is under way or was abandoned."""
     state.healing = healing
     state.site.workdir.write(records.FILE_NAME, healing.text())
 

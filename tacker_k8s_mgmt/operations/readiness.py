@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting until the nodes and other parts of the cluster are well."""
+"""Waiting until the nodes and other parts of the cluster are healthy."""
 
 from collections.abc import Callable, Sequence
 
@@ -31,7 +31,7 @@ def wait_ready(state: ClusterState, nodes: Sequence[Node]) -> NodeObjects:
 
     def problem() -> str:
         nonlocal seen
-        seen = state.seen()
+        seen = state.node_objects()
         reasons = ((n.name, readiness_problem(seen.get(n.name))) for n in nodes)
         return "; ".join(f"{name}: {reason}" for name, reason in reasons if reason)
 
@@ -40,7 +40,7 @@ def wait_ready(state: ClusterState, nodes: Sequence[Node]) -> NodeObjects:
         problem,
         "these nodes are not Ready: {left}.",
         "Look at the kubelet's log on them or, where a taint is named, at the log of "
-        "the controller that takes it away, and mend it.",
+        "the controller that takes it away, and fix it.",
     )
     return seen
 

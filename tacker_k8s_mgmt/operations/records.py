@@ -38,7 +38,7 @@ _NAMES = ("name", "server_id", "ssh_address", "address", "etcd_member_name")
 
 @dataclass(frozen=True)
 class Healing:
-    """A heal that is under way, or was given up.
+    """A heal that is under way, or was abandoned.
 
     :param rebuilt: names of the nodes that Heat rebuilds.
     :param addresses: their addresses in the cluster, and those of nodes whose VMs had
@@ -94,7 +94,7 @@ def parse(text: str | None) -> Healing:
 
 @dataclass(frozen=True)
 class WholeHeal:
-    """A heal of the whole VNF that is under way, or was given up.
+    """A heal of the whole VNF that is under way, or was abandoned.
 
     :param former: ids of the servers that it replaces.
     :param cleared: whether the records of their cluster and its VIM are removed.
@@ -138,15 +138,15 @@ JOINED_FILE = "joined.json"
 MOVING_FILE = "moving.json"
 #: The services that the load balancer exposed when its status was last read.
 SERVICES_FILE = "services.json"
-#: The ports of CNFs that the load balancer exposes; also while it is built anew.
+#: The ports of CNFs that the load balancer exposes; also while it is rebuilt.
 EXPOSURES_FILE = "exposures.json"
 #: A copy of the inventory as last written.
 KEPT_INVENTORY = "hosts.last.yaml"
 
-_WHOLE = "heal the whole VNF, which builds the cluster anew"
+_WHOLE = "heal the whole VNF, which rebuilds the cluster"
 _HINTS = {
     inventory.FILE_NAME: f"Restore it, or {_WHOLE}.",
-    FILE_NAME: "If no heal is under way and none was given up, delete it. "
+    FILE_NAME: "If no heal is under way and none was abandoned, delete it. "
     f"Else restore it, or delete it and {_WHOLE}.",
     upgrade_plan.FILE_NAME: "The nodes do not all have the same version, so it cannot "
     'be rebuilt. Restore it, or write {"aim": "VERSION"} into it, with the version '
@@ -157,7 +157,7 @@ _HINTS = {
     "load balancer exposed.",
 }
 _DELETE = "Delete it."
-# What parsers raise on spoiled texts.
+# What parsers raise on damaged texts.
 _MISREAD = (ValueError, LookupError, TypeError, AttributeError, errors.ClusterError)
 
 Content = TypeVar("Content")
@@ -173,7 +173,7 @@ class ClusterRecords:
 
     All methods raise :class:`DamagedFile` for a file that cannot be understood.
 
-    :param holder: has the directory; read anew each time, because sessions may break.
+    :param holder: has the directory; read again each time, because sessions may break.
     :param host: the Ansible server, for error texts.
     """
 
@@ -186,9 +186,9 @@ class ClusterRecords:
         return self._read(inventory.FILE_NAME, _checked_inventory)
 
     def last_inventory(self) -> str | None:
-        """The inventory or, where it is lost or spoiled, its copy; None without both.
+        """The inventory or, where it is lost or damaged, its copy; None without both.
 
-        :raises DamagedFile: it is spoiled, and there is no copy.
+        :raises DamagedFile: it is damaged, and there is no copy.
         """
         try:
             text = self.inventory()
@@ -222,7 +222,7 @@ class ClusterRecords:
         return self._read(MTU_FILE, TypeAdapter(tuple[int, ...]).validate_json)
 
     def healing(self) -> Healing:
-        """The heal that is under way or was given up."""
+        """The heal that is under way or was abandoned."""
         return self._read(FILE_NAME, parse) or Healing()
 
     def whole_heal(self) -> WholeHeal | None:
@@ -263,7 +263,7 @@ class ClusterRecords:
     def balancer(self, machines: Machines) -> Machine | None:
         """The load balancer at its recorded addresses; None where none is recorded.
 
-        A spoiled file counts as none: another step rebuilds it, or reports it.
+        A damaged file counts as none: another step rebuilds it, or reports it.
         """
         api = read_or_none(self.api_address, "The next playbook's run has it written.")
         if not api:
@@ -302,7 +302,7 @@ def nodes_in(text: str | None) -> tuple[Node, ...]:
 
 
 def read_or_none(read: Callable[[], Content], how: str) -> Content | None:
-    """What *read* returns; None for a spoiled file, logging *how* it is rebuilt."""
+    """What *read* returns; None for a damaged file, logging *how* it is rebuilt."""
     try:
         return read()
     except errors.DamagedFile as error:

@@ -47,7 +47,7 @@ def prepare(
     access = access or state.cluster().admin_access()
     hosts: dict[Node, HelmHost] = {}
     new: dict[Node, HelmHost] = {}
-    for plane in state.planes():
+    for plane in state.control_planes():
         try:
             host = state.site.helm(plane)
         except errors.ConnectError as error:
@@ -66,13 +66,13 @@ def steps(state: ClusterState) -> tuple[Step, ...]:
     move = Step(
         "update-helm-hosts",
         "write the control planes' addresses for Helm into the VIM",
-        lambda: state.site.vims.move_helm(_addresses(state)),
+        lambda: state.site.vims.update_helm_hosts(_addresses(state)),
     )
     return (move,) if state.params.cluster.helm else ()
 
 
 def _addresses(state: ClusterState) -> tuple[str, ...]:
-    return tuple(node.ssh_address for node in state.planes())
+    return tuple(node.ssh_address for node in state.control_planes())
 
 
 def _share_charts(hosts: Mapping[Node, HelmHost], new: Mapping[Node, HelmHost]) -> None:
@@ -98,7 +98,7 @@ def endpoints(state: ClusterState) -> frozenset[str]:
     if state.params.load_balancer:
         return frozenset((state.endpoint(),))
     # The first control plane comes last after its heal, and the VIM stays.
-    return frozenset(api_url(n.ssh_address, API_PORT) for n in state.planes())
+    return frozenset(api_url(n.ssh_address, API_PORT) for n in state.control_planes())
 
 
 def register(state: ClusterState, access: ClusterAccess) -> None:

@@ -69,7 +69,7 @@ class ScaleOut(Operation):
         names = names_of(joining)
         if not self._takes_back:
             return f"{names} stay in the inventory."
-        if failed := self._take_back():
+        if failed := self._undo_join():
             return (
                 f"Taking back the join of {names} did not work completely: "
                 f"{' '.join(failed)} {names} stay in the inventory: the next scale-out "
@@ -137,7 +137,7 @@ class ScaleOut(Operation):
                 ", ".join(sorted(missing)),
             )
 
-    def _take_back(self) -> Sequence[str]:
+    def _undo_join(self) -> Sequence[str]:
         """Undo the join; returns what went wrong.
 
         The inventory is written last: what a failure leaves behind is found by it, when
@@ -209,10 +209,10 @@ class ScaleOutRollback(Operation):
             for node in members.nodes
             if not node.is_control_plane and node.server_id not in self._known
         )
-        listed = {node.name for node in self._state.previous()}
+        listed = {node.name for node in self._state.inventory_nodes()}
         staying = (n for n in members.without(self._leaving) if n.name in listed)
         # Their Node objects are cleaned up by the next scaling or heal.
-        self._staying = (*staying, *members.vanished)
+        self._staying = (*staying, *members.vm_gone)
         LOG.info("These workers are taken back: %s", names_of(self._leaving))
 
     def _write_staying(self) -> None:

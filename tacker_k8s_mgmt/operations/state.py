@@ -75,9 +75,9 @@ class ClusterState:
     :param lost: names of the control planes whose VM is gone, or was rebuilt without a
         heal.
     :param unusable: names of the nodes that Ansible cannot use.
-    :param silent_planes: server ids of the control planes that accepted no login.
+    :param unreachable_control_planes: server ids of those that accepted no login.
     :param members: server ids of the full members when the operation began.
-    :param healing: the heal that is under way or was given up.
+    :param healing: the heal that is under way or was abandoned.
     :param balancer: the load balancer as recorded, if it is.
     :param inputs: texts of inventory and variables as last written.
     """
@@ -88,7 +88,7 @@ class ClusterState:
     returning: tuple[Node, ...] = ()
     lost: frozenset[str] = frozenset()
     unusable: frozenset[str] = frozenset()
-    silent_planes: set[str] = field(default_factory=set)
+    unreachable_control_planes: set[str] = field(default_factory=set)
     members: frozenset[str] = frozenset()
     healing: Healing = field(default_factory=Healing)
     balancer: Machine | None = None
@@ -121,21 +121,21 @@ class ClusterState:
 
     # Nodes and VMs
 
-    def previous(self) -> tuple[Node, ...]:
+    def inventory_nodes(self) -> tuple[Node, ...]:
         """The nodes of the inventory on the Ansible server."""
         return nodes_in(self.records.last_inventory())
 
-    def listed(self) -> tuple[Node, ...]:
-        """As :meth:`previous`, of an existing cluster.
+    def require_inventory(self) -> tuple[Node, ...]:
+        """As :meth:`inventory_nodes`, of an existing cluster.
 
         :raises ClusterError: there is no inventory.
         """
-        nodes = self.previous()
+        nodes = self.inventory_nodes()
         if not nodes:
             raise self._unlisted("There is no inventory of this cluster")
         return nodes
 
-    def planes(self) -> tuple[Node, ...]:
+    def control_planes(self) -> tuple[Node, ...]:
         """The control planes among the nodes.
 
         :raises ClusterError: the nodes are not known yet, or there are none.
@@ -155,7 +155,7 @@ class ClusterState:
         return errors.ClusterError(
             detail=f"{what} in {self.site.workdir.path} on {self.params.ansible.host}.",
             hint=f"{operators}Restore {inventory.FILE_NAME} there, or heal the whole "
-            "VNF, which builds the cluster anew.",
+            "VNF, which rebuilds the cluster.",
         )
 
     def nic_mtus(self) -> Sequence[int]:
@@ -173,7 +173,7 @@ class ClusterState:
     def terminating(self, forced: bool) -> tuple[Step, ...]:
         """The steps of the features while the cluster is still there.
 
-        :param forced: whether the termination goes on whatever uses the cluster.
+        :param forced: whether the termination continues whatever uses the cluster.
         """
         checks = () if forced else (one.termination_checks() for one in self.works)
         work = (one.terminating() for one in self.works)
@@ -202,7 +202,7 @@ class ClusterState:
 
     # The cluster's API
 
-    def seen(self) -> NodeObjects:
+    def node_objects(self) -> NodeObjects:
         """The cluster's Node objects by name."""
         return {node.name: node for node in self.cluster().nodes()}
 
@@ -227,15 +227,17 @@ class ClusterState:
         return self._through_ready(partial(self.site.client, connect))
 
     def _through_ready(self, connect: Callable[[Node], Client]) -> Client:
-        planes = self.planes()
+        planes = self.control_planes()
         for plane in planes if len(planes) > 1 else ():
-            if plane.server_id not in self.silent_planes and self._serves(plane):
+            if plane.server_id not in self.unreachable_control_planes and self._serves(
+                plane
+            ):
                 return connect(plane)
-        return self.through(connect)
+        return self.via_control_plane(connect)
 
     def _serves(self, plane: Node) -> bool:
         try:
-            problem = self.site.cluster(plane).api_problem()
+            problem = self.site.cluster(plane).api_readiness()
         except errors.RemoteError as error:
             problem = str(error)
         if problem:
@@ -252,7 +254,7 @@ class ClusterState:
         able = [
             plane
             for plane in planes
-            if plane.server_id in self.members - self.silent_planes
+            if plane.server_id in self.members - self.unreachable_control_planes
             and plane.name not in self.unusable
         ]
         if len(planes) < 2 or not able:
@@ -273,21 +275,21 @@ class ClusterState:
         planes = of_role(inventory.parse(hosts), Role.CONTROL_PLANE)
         return planes[0].name if len(planes) > 1 else ""
 
-    def through(self, connect: Callable[[Node], Client]) -> Client:
+    def via_control_plane(self, connect: Callable[[Node], Client]) -> Client:
         """A client connected to the first control plane that accepts a login.
 
         :raises RemoteError: none does.
         :raises ClusterError: no control plane is known.
         """
-        planes = list(self.planes())
+        planes = list(self.control_planes())
         while True:
             plane = planes.pop(0)
-            if plane.server_id in self.silent_planes and planes:
+            if plane.server_id in self.unreachable_control_planes and planes:
                 continue
             try:
                 return connect(plane)
             except errors.RemoteError as error:
-                self.silent_planes.add(plane.server_id)
+                self.unreachable_control_planes.add(plane.server_id)
                 if not planes:
                     raise
                 LOG.warning("The next control plane is asked: %s", error)
@@ -297,4 +299,4 @@ class ClusterState:
         machine, wanted = self.machines.load_balancer, self.params.load_balancer
         if machine and wanted:
             return api_url(machine.ssh_address, wanted.api_port)
-        return api_url(self.planes()[0].ssh_address, API_PORT)
+        return api_url(self.control_planes()[0].ssh_address, API_PORT)

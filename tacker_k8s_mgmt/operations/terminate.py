@@ -63,9 +63,9 @@ def _remove_directory(vnf_id: str, server: Site) -> None:
     try:
         remove_own(vnf_id, server)
     except (errors.K8sMgmtError, OSError, ValueError) as exc:
-        # Unreachable, spoiled, or the server's host key cannot be stored.
+        # Unreachable, damaged, or the server's host key cannot be stored.
         LOG.warning(
-            "The inventory directory could not be removed and stays behind; delete it "
+            "The cluster's directory could not be removed and stays behind; delete it "
             "by hand: %s",
             exc,
         )

@@ -60,7 +60,7 @@ _SILENT = (errors.ConnectError, errors.CommandFailed, errors.CommandTimeout)
 
 
 class UpgradeCheck:
-    """Checks whether an upgrade may begin or go on, and changes nothing.
+    """Checks whether an upgrade may begin or continue, and changes nothing.
 
     :ivar aim: the Kubernetes version of the request, without v.
     :ivar record: the recorded version and upgrade.
@@ -80,7 +80,7 @@ class UpgradeCheck:
             return "No node was touched."
         return (
             "This try touched no node, but an earlier one has begun an upgrade to "
-            f"Kubernetes {begun}. Any request for {begun} goes on with it; do not "
+            f"Kubernetes {begun}. Any request for {begun} continues with it; do not "
             "scale or heal before it has ended."
         )
 
@@ -117,7 +117,7 @@ class UpgradeCheck:
         if findings:
             raise errors.PreflightError(findings)
         preconditions.see(self._state, self._state.nodes)
-        silent = {node.name for node in self._state.planes()} - servers.keys()
+        silent = {node.name for node in self._state.control_planes()} - servers.keys()
         self.pending = pending | silent
         if self.pending:
             self._keep_majority(seen, problems)
@@ -130,7 +130,7 @@ class UpgradeCheck:
     def api_servers(self) -> dict[str, str]:
         """Versions of the API servers that answer, by control plane."""
         versions = {}
-        for plane in self._state.planes():
+        for plane in self._state.control_planes():
             try:
                 versions[plane.name] = self._state.site.cluster(plane).version()
             except _SILENT as error:
@@ -140,9 +140,9 @@ class UpgradeCheck:
     def _problems(self) -> Mapping[str, str]:
         """The problem of each control plane's API server, "" for none."""
         problems = {}
-        for plane in self._state.planes():
+        for plane in self._state.control_planes():
             try:
-                problems[plane.name] = self._state.site.cluster(plane).api_problem()
+                problems[plane.name] = self._state.site.cluster(plane).api_readiness()
             except errors.ConnectError as error:
                 problems[plane.name] = str(error)
         return problems
@@ -156,7 +156,7 @@ class UpgradeCheck:
                 members.returning,
                 "a control plane that a heal has taken out and not joined",
             ),
-            (members.vanished, "in the inventory, and its VM is gone"),
+            (members.vm_gone, "in the inventory, and its VM is gone"),
             (members.joining, "a worker VM that is not in the cluster"),
         )
         return [
@@ -166,15 +166,16 @@ class UpgradeCheck:
         ]
 
     def _remedy(self, node: Node) -> str:
-        """How to mend the membership of a node."""
+        """How to fix the membership of a node."""
         if not self.record.is_among_planes:
-            return "heal or scale first, which mends that"
+            return "heal or scale first, which fixes that"
         if not node.is_control_plane:
             return "scale in first, which takes it out"
-        # Neither its heal nor the upgrade can go on without the other.
+        # Neither its heal nor the upgrade can continue without the other.
         return (
-            f"bring its former VM back, to go on with the upgrade to {self.record.aim}"
-            ", or heal without vnfcInstanceId to build the whole cluster anew"
+            "bring its former VM back, to continue with the upgrade to "
+            f"{self.record.aim}, or heal without vnfcInstanceId to rebuild the whole "
+            "cluster"
         )
 
     def _unreachable(self) -> list[str]:
@@ -192,7 +193,7 @@ class UpgradeCheck:
         It runs while the first control plane is cordoned; kubeadm leaves it out if all
         nodes are.
         """
-        planes = [node.name for node in self._state.planes()]
+        planes = [node.name for node in self._state.control_planes()]
         others = [
             node
             for node in seen.values()
@@ -224,7 +225,7 @@ class UpgradeCheck:
         for node in self._state.nodes:
             if problem := _problem(node, seen):
                 ill.append(f"{node.name}: {problem}")
-        return [f"{finding}; mend or heal it first" for finding in ill]
+        return [f"{finding}; fix or heal it first" for finding in ill]
 
     def _keep_majority(self, seen: NodeObjects, problems: Mapping[str, str]) -> None:
         """Check that etcd keeps its majority while one control plane is away."""
@@ -233,24 +234,24 @@ class UpgradeCheck:
                 name=node.name,
                 member=node.etcd_member_name,
                 address=node.address,
-                api_problem=problems[node.name],
+                api_readiness=problems[node.name],
                 node_problem=_problem(node, seen),
             )
-            for node in self._state.planes()
+            for node in self._state.control_planes()
         ]
         if len(planes) == 1:
             return
-        members = self._state.through(self._state.site.etcd).members()
-        # A control plane that the last try has left ill is the next to be upgraded.
-        ill = [plane for plane in planes if plane.api_problem or plane.node_problem]
-        mend = "Mend" if self.record.is_among_planes else "Mend or heal"
+        members = self._state.via_control_plane(self._state.site.etcd).members()
+        # A control plane that the last try has left unhealthy is the next.
+        ill = [plane for plane in planes if plane.api_readiness or plane.node_problem]
+        fix = "Fix" if self.record.is_among_planes else "Fix or heal"
         for plane in ill or planes:
             reason = quorum.refusal(planes, members, [plane.name])
             if reason:
                 raise errors.ClusterError(
                     detail=f"The control planes cannot be upgraded one by one: {reason}"
                     f"{'' if reason.endswith('.') else '.'}",
-                    hint=f"{mend} those that are not well.",
+                    hint=f"{fix} those that are not healthy.",
                 )
 
 
@@ -353,7 +354,7 @@ class Upgrade(Operation):
         """The steps for the nodes that do not have the version yet."""
         state, check = self._state, self._check
         begun = check.record.aim == check.aim
-        planes = {node.name for node in state.planes()}
+        planes = {node.name for node in state.control_planes()}
         planes_due = bool(check.pending & planes) or (
             begun and check.record.version != check.aim
         )
@@ -414,10 +415,10 @@ class Upgrade(Operation):
         )
 
     def left(self) -> str:
-        """Take unfinished nodes into use again; what stays behind, and the versions."""
+        """Return unfinished nodes to service; what stays behind, and the versions."""
         if not self._touched:
             return self._check.left()
-        texts = (self._take_back(), self._versions_so_far(), _NO_WAY_BACK)
+        texts = (self._return_to_service(), self._versions_so_far(), _NO_WAY_BACK)
         return " ".join(filter(None, texts))
 
     def _batches(self, begun: bool) -> Sequence[tuple[str, ...]]:
@@ -447,20 +448,20 @@ class Upgrade(Operation):
     # The control planes
 
     def _run_planes(self) -> None:
-        planes, record = self._state.planes(), self._check.record
+        planes, record = self._state.control_planes(), self._check.record
         if record.aim != self._check.aim:
-            seen = self._state.seen()
+            seen = self._state.node_objects()
             free = [n.name for n in planes if not seen[n.name].unschedulable]
-            # An upgrade that was given up may have left others cordoned.
+            # An upgrade that was abandoned may have left others cordoned.
             schedulable = tuple(dict.fromkeys((*record.schedulable, *free)))
             record = replace(record, schedulable=schedulable, batch=())
             self._note(replace(record, aim=self._check.aim))
         self._begin(planes, self._run_of())
 
     def _end_planes(self) -> None:
-        self._see(self._state.planes())
+        self._see(self._state.control_planes())
         self._note(replace(self._check.record, version=self._check.aim))
-        self._release(self._state.planes())
+        self._release(self._state.control_planes())
 
     # The workers
 
@@ -499,14 +500,14 @@ class Upgrade(Operation):
             self._state.deps,
             problem,
             f"these nodes have not got Kubernetes {aim}, though "
-            f"{runs.UPGRADE} ended well: {{left}}.",
+            f"{runs.UPGRADE} succeeded: {{left}}.",
             "See whether kube_version is set in the checkout's own files, which "
             "kubespray_vars may take back.",
         )
 
     def _versions(self, nodes: Sequence[Node]) -> Mapping[str, str]:
         """The version of each node for people; two where the API server differs."""
-        seen, servers = self._state.seen(), self._check.api_servers()
+        seen, servers = self._state.node_objects(), self._check.api_servers()
         versions = {}
         for node in nodes:
             kubelet = seen[node.name].kubelet_version if node.name in seen else "none"
@@ -518,8 +519,8 @@ class Upgrade(Operation):
         return versions
 
     def _release(self, nodes: tuple[Node, ...]) -> None:
-        """Take these nodes into use again, as far as they were before."""
-        seen = self._state.seen()
+        """Return these nodes to service, as far as they were before."""
+        seen = self._state.node_objects()
         former = self._check.record.schedulable
         ours = [
             node.name
@@ -542,14 +543,14 @@ class Upgrade(Operation):
 
     # After a failure
 
-    def _take_back(self) -> str:
-        """Take the nodes in hand into use again, unless a run goes on with them."""
+    def _return_to_service(self) -> str:
+        """Return the nodes in hand to service, unless a run continues with them."""
         if not self._in_hand:
             return ""
         names = names_of(self._in_hand)
         try:
             if self._request and self._state.site.playbooks.live(self._request):
-                return f"The run goes on with {names}, which stay as they are."
+                return f"The run continues with {names}, which stay as they are."
             self._release(self._in_hand)
         except errors.K8sMgmtError as error:
             return (

@@ -45,7 +45,7 @@ class ClusterVersion:
 
     :param version: the version that all control planes have reached, without v; ""
         before the first upgrade. New nodes get it.
-    :param aim: the version of an upgrade that is under way, or was given up; "" for
+    :param aim: the version of an upgrade that is under way, or was abandoned; "" for
         none.
     :param schedulable: control planes that were not cordoned when it began.
     :param batch: the workers that it is upgrading.
@@ -186,7 +186,7 @@ def _reasons(state: State, aim: str) -> Iterator[str]:
 
 def _kubelets(state: State, aim: str, newest_server: str) -> Iterator[str]:
     # After an upgrade that has stopped half-way, kubelets may be newer than the API
-    # servers, because kubespray upgrades a node's kubelet first; going on mends that.
+    # servers, because kubespray upgrades a node's kubelet first; continuing fixes that.
     skew = _SKEW_SINCE if minor(aim) >= _SKEW_CHANGED else _SKEW_BEFORE
     for name, version in sorted(state.kubelets.items()):
         if version != aim and minor(version) > minor(newest_server):

@@ -19,7 +19,7 @@ from tacker_k8s_mgmt.text import in_line
 
 LOG = logging.getLogger(__name__)
 
-_HINT = "Its earlier configuration is still in place; mend the cause."
+_HINT = "Its earlier configuration is still in place; fix the cause."
 _WARNING = "warning: "  # the script's, on standard error
 
 

@@ -347,7 +347,7 @@ class Site(Vnf):
     def wait_reachable(self, machines: Sequence[Machine]) -> None:
         """Wait until Ansible can use every VM, in parallel: login, a file, sudo.
 
-        A VM whose SSH server refuses the login is given up after ``login_timeout``.
+        A VM whose SSH server refuses the login is abandoned after ``login_timeout``.
 
         :raises RemoteError: names every VM that did not within ``boot_timeout``.
         """

@@ -94,7 +94,7 @@ def _without_key(keys: HostKeys, machines: Mapping[str, str]) -> dict[str, str]:
 def _machines(directory: ClusterDirectory) -> Mapping[str, str]:
     """Return the addresses of the recorded VMs by server id.
 
-    A spoiled record proves nothing: it is rebuilt from the keys.
+    A damaged record proves nothing: it is rebuilt from the keys.
     """
     try:
         text = directory.read(MACHINES_FILE)

@@ -48,7 +48,7 @@ class DrainPolicy(Structure):
     parallel: fields.Count = 5
     """How many nodes are drained at once. Default: 5."""
 
-    def movable(self, pods: Iterable[Pod]) -> tuple[Pod, ...]:
+    def evictable(self, pods: Iterable[Pod]) -> tuple[Pod, ...]:
         """Those pods of a node that have to leave it, as ``kubectl drain`` sees it.
 
         These exclude pods of DaemonSets, static pods, which only the kubelet can end,
@@ -139,7 +139,7 @@ class DrainPolicy(Structure):
             )
         if not self.delete_emptydir_data and any(pod.local_storage for pod in left):
             remedies.append("allow drain.delete_emptydir_data if the data may be lost")
-        listed = "; ".join(remedies or ["mend the cause"])
+        listed = "; ".join(remedies or ["fix the cause"])
         text = f"{listed[0].upper()}{listed[1:]}."
         if self.on_failure != "force":
             text += (

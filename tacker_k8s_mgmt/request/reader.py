@@ -310,5 +310,5 @@ def package_change_problems(additional_params: Mapping[str, Any]) -> Iterator[st
     if missing:
         yield (
             f"additionalParams must have {' and '.join(missing)} as the request of the "
-            "instantiation, for without them Tacker sets images and flavours anew"
+            "instantiation, for without them Tacker sets images and flavours again"
         )

@@ -439,7 +439,7 @@ def resolve(
 def _parsed(value: Mapping[Any, Any]) -> Reference | NotKept:
     """Read a mapping in the place of a secret.
 
-    :raises ValueError: it is no reference; the text does not repeat it.
+    :raises ValueError: it is not a reference; the text does not repeat it.
     """
     spelled, target = next(iter(value.items())) if len(value) == 1 else ("", None)
     kind = structure.snake(str(spelled))

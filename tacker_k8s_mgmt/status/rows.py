@@ -57,7 +57,7 @@ _CORRECT = Remedy(
 )
 _UNDER_WAY = Remedy("Wait: Heat still works on it.")
 _FAILED = (
-    "Mend what `openstack stack failures list --long {stack}` shows, and send what the "
+    "Fix what `openstack stack failures list --long {stack}` shows, and send what the "
     "error of the operation says. If that is over, heal its VNFC; the next scale-out "
     "builds a worker that has none."
 )
@@ -110,7 +110,7 @@ _OTHER = Remedy(
     "haproxy` on it, if haproxy.cfg was not edited."
 )
 _FIRST = Remedy(
-    "First mend the load balancer, through which the nodes reach the API; then compare "
+    "First fix the load balancer, through which the nodes reach the API; then compare "
     "again."
 )
 _NOT_COMPLETE = "it is on its way"
@@ -446,8 +446,9 @@ def _cordoned(name: str, *, by_us: bool) -> Finding:
     return Finding(
         "cordoned by an operation that has not completed, gets no new pods",
         Remedy(
-            "A retry of that operation goes on. If it was given up, or to use the node "
-            f"meanwhile: {uncordon}, and `kubectl annotate node {name} {CORDONED}-`."
+            "A retry of that operation continues. If it was abandoned, or to use the "
+            f"node meanwhile: {uncordon}, and `kubectl annotate node {name} "
+            f"{CORDONED}-`."
         ),
     )
 

@@ -3,7 +3,7 @@
 
 In some cases Tacker calls no hook for a new VM (the retry of a failed scale-out) or for
 a deleted one (the rollback of a scale-out). So each operation compares by exact
-identity, instead of trusting its arguments, and mends what an earlier one left.
+identity, instead of trusting its arguments, and fixes what an earlier one left.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ class Membership:
         that Heat has not finished changing, and all control planes of the inventory.
     :param joining: workers whose VM is complete and not yet in the cluster.
     :param rebuilt: those of them whose name a Node object of another VM has.
-    :param vanished: workers of the inventory whose VM is gone.
+    :param vm_gone: workers of the inventory whose VM is gone.
     :param lost: control planes of the inventory whose VM is gone, or was replaced and
         has not joined.
     :param added: control planes that are not in the inventory and not among the nodes,
@@ -40,7 +40,7 @@ class Membership:
     nodes: tuple[Node, ...]
     joining: tuple[Node, ...]
     rebuilt: tuple[Node, ...]
-    vanished: tuple[Node, ...]
+    vm_gone: tuple[Node, ...]
     lost: tuple[Node, ...]
     added: tuple[Node, ...]
     returning: tuple[Node, ...] = ()
@@ -56,7 +56,7 @@ def full_members(
 ) -> frozenset[str]:
     """Ids of the servers that have joined completely.
 
-    :param recorded: None if the instantiation was given up just before it recorded
+    :param recorded: None if the instantiation was abandoned just before it recorded
         them; then the inventory's nodes that are in the cluster are members.
     """
     if recorded is not None:
@@ -106,7 +106,7 @@ def compare(
         nodes=nodes,
         joining=joining,
         rebuilt=tuple(n for n in joining if n.name in replaced and n.name in seen),
-        vanished=tuple(
+        vm_gone=tuple(
             node for node in without_planes(previous) if node.name not in servers
         ),
         lost=tuple(

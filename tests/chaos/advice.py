@@ -30,7 +30,7 @@ class Advice:
     :param verbs: those that it advises, in its order.
     :param against: those that it warns of.
     :param commands: other command lines in it.
-    :param joins: the next scaling or heal is said to go on.
+    :param joins: the next scaling or heal is said to continue.
     :param again: another request is to be sent afterwards.
     :param deletes: a file is to be deleted by hand.
     """

@@ -32,7 +32,7 @@ _STRIKES_WITHIN = 60.0
 _DELETES = ("VM deleted",)
 #: Outcomes, from good to bad.
 UNHARMED, RECOVERED, GIVEN_UP, SKIPPED, VIOLATED = (
-    *("unharmed", "recovered", "given up"),
+    *("unharmed", "recovered", "abandoned"),
     *("skipped", "violated"),
 )
 
@@ -132,7 +132,7 @@ class Campaign:
         if step.moment == catalogue.BEFORE:
             # Something may be away as long as the request and more take.
             lasts = step.seconds or catalogue.FAULTS[step.fault].lasts
-            (scene.broken if lasts else scene.mended).wait(_STRIKES_WITHIN)
+            (scene.broken if lasts else scene.fixed).wait(_STRIKES_WITHIN)
         course, verbs = Course(), []
         for number in range(_REQUESTS):
             self._request(scene, first=not number)
@@ -185,7 +185,7 @@ class Campaign:
     def _settle(
         self, scene: Scene, operator: Operator, course: Course
     ) -> tuple[list[str], list[str]]:
-        """Compare, mend what differs, and return what is still wrong."""
+        """Compare, fix what differs, and return what is still wrong."""
         subject, found = scene.subject, []
         if course.state == "stuck":
             found.append("the operation is stuck: neither error nor guide helps")

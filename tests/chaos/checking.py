@@ -27,7 +27,7 @@ _LOOKS = (
 )
 _LOOK = "Look whether it answers"
 # The load balancer's row says how.
-_FIRST = "First mend the load balancer"
+_FIRST = "First fix the load balancer"
 #: What keeps it from asking is that nobody has seen its host key.
 _RECORDS = "one that modifies the VNF instance, record it"
 # Kubernetes itself notices that a node is back.
@@ -114,7 +114,7 @@ class Checker:
         ]
         tried = commands and self._ran.issuperset(quoted)
         if tried:
-            # Of a remedy with both, the heal is for what the other did not mend.
+            # Of a remedy with both, the heal is for what the other did not fix.
             self._heal(commands[-1])
             return True
         for line in quoted:

@@ -12,11 +12,11 @@ from lab import client
 from lab.services.mirror import FILES, REGISTRY
 from lab.services.tacker import SECOND
 from tests.chaos import catalogue, hosts, mistakes, real_faults
-from tests.chaos.hosts import Mend
+from tests.chaos.hosts import Fix
 from tests.chaos.scene import Scene
 from tests.integration.laboratory import ANSIBLE_SERVER, CONDUCTOR, cloud, services
 
-Strike = Callable[[Scene], "Mend | None"]
+Strike = Callable[[Scene], "Fix | None"]
 # Of the real laboratory.
 _MIRROR = (FILES, REGISTRY)
 
@@ -34,7 +34,7 @@ class Fault:
         self.failure = ""
 
     def begin(self) -> None:
-        """Wait for the moment, strike, and mend in its time."""
+        """Wait for the moment, strike, and fix in its time."""
         self._thread.start()
 
     def end(self) -> None:
@@ -54,7 +54,7 @@ class Fault:
             scene.record.add("fault-failed", text=self.failure)
         finally:
             scene.broken.set()
-            scene.mended.set()
+            scene.fixed.set()
 
     def _strike(self, strike: Strike) -> None:
         scene = self._scene
@@ -62,14 +62,14 @@ class Fault:
         scene.record.add("fault", fault=scene.step.fault, at=scene.step.when())
         if scene.step.fault in catalogue.DISRUPTING:
             scene.subject.disrupted = True
-        mend = strike(scene)
+        fix = strike(scene)
         scene.broken.set()
         if catalogue.FAULTS[scene.step.fault].lasts:
             scene.rested.wait()
-        if mend:
+        if fix:
             time.sleep(scene.step.seconds)
-            mend()
-        scene.record.add("mended", fault=scene.step.fault)
+            fix()
+        scene.record.add("fixed", fault=scene.step.fault)
 
 
 def strike_of(name: str, lab: str = catalogue.QUICK) -> Strike:
@@ -86,12 +86,12 @@ def strike_of(name: str, lab: str = catalogue.QUICK) -> Strike:
     return lambda scene: mistakes.spoil(scene, what, line)
 
 
-def _away(service: str) -> Mend:
+def _away(service: str) -> Fix:
     services("stop", "--kill", service)
     return lambda: services("restart", service)
 
 
-def _frozen(service: str) -> Mend:
+def _frozen(service: str) -> Fix:
     """It takes connections, and no more."""
     process = json.loads((client.state() / "run" / f"{service}.json").read_text())
     group = int(process["pid"])
@@ -99,7 +99,7 @@ def _frozen(service: str) -> Mend:
     return lambda: os.killpg(group, signal.SIGCONT)
 
 
-_OF_SERVICES: Mapping[str, Callable[[str], "Mend | None"]] = {
+_OF_SERVICES: Mapping[str, Callable[[str], "Fix | None"]] = {
     "restarted": lambda service: services("restart", service),
     "killed": lambda service: services("restart", "--kill", service),
     "away": _away,
@@ -107,7 +107,7 @@ _OF_SERVICES: Mapping[str, Callable[[str], "Mend | None"]] = {
 }
 
 
-def _second_conductor(scene: Scene) -> Mend:
+def _second_conductor(scene: Scene) -> Fix:
     services("restart", SECOND)
     services("stop", "--kill", CONDUCTOR)
 
@@ -118,7 +118,7 @@ def _second_conductor(scene: Scene) -> Mend:
     return back
 
 
-def _faulty_request(scene: Scene) -> Mend:
+def _faulty_request(scene: Scene) -> Fix:
     """The request itself has the fault, until a file is there."""
 
     def cure() -> None:
@@ -127,7 +127,7 @@ def _faulty_request(scene: Scene) -> Mend:
     return cure
 
 
-def _reboot_new_worker(scene: Scene) -> Mend:
+def _reboot_new_worker(scene: Scene) -> Fix:
     known = scene.workers
     new = [
         host.id
@@ -137,17 +137,17 @@ def _reboot_new_worker(scene: Scene) -> Mend:
     return hosts.rebooting(scene.chance.choice(sorted(new)))
 
 
-def _without_vms(scene: Scene) -> Mend:
+def _without_vms(scene: Scene) -> Fix:
     pattern = f"*{scene.subject.cluster.id}*workerNode*"
     cloud("refuse", pattern)
     return lambda: cloud("admit", pattern)
 
 
-def _on_vdu(break_it: Callable[[str], "Mend | None"], vdu: str) -> Strike:
+def _on_vdu(break_it: Callable[[str], "Fix | None"], vdu: str) -> Strike:
     return lambda scene: break_it(scene.subject.cluster.server(vdu))
 
 
-def _on_victim(break_it: Callable[[str], "Mend | None"]) -> Strike:
+def _on_victim(break_it: Callable[[str], "Fix | None"]) -> Strike:
     return lambda scene: break_it(scene.victim)
 
 

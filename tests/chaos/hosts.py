@@ -9,7 +9,7 @@ from tests.chaos.scene import Scene
 from tests.integration.cluster import VM_ACCOUNT
 from tests.integration.laboratory import ANSIBLE_SERVER, cloud
 
-Mend = Callable[[], None]
+Fix = Callable[[], None]
 _START = 15.0
 _SSHD = "ps -eo pid,args | grep 'sshd.*listener' | grep -v grep | awk '{print $1}'"
 _SESSIONS = (
@@ -38,17 +38,17 @@ def on(host: str, line: str) -> str:
     return client.on_host(host, "sh", "-c", line)
 
 
-def later(host: str, line: str) -> Mend:
+def later(host: str, line: str) -> Fix:
     """Run a shell line on a host, if that is still there."""
 
-    def mend() -> None:
+    def fix() -> None:
         if exists(host):
             on(host, line)
 
-    return mend
+    return fix
 
 
-def cut(host: str) -> Mend:
+def cut(host: str) -> Fix:
     """It is without network."""
     cloud("cut", host)
 
@@ -64,20 +64,20 @@ def killed(host: str) -> None:
     cloud("kill", host)
 
 
-def full(host: str) -> Mend:
+def full(host: str) -> Fix:
     """Its disk has no room."""
     on(host, f"cat /dev/zero >{_FILL} 2>/dev/null; true")
     return later(host, f"rm -f {_FILL}")
 
 
-def nearly_full(host: str) -> Mend:
+def nearly_full(host: str) -> Fix:
     """Its disk has room for a small file, as where a kubelet frees a bit of it."""
-    mend = full(host)
+    fix = full(host)
     on(host, f"truncate -s -{_LEFT} {_FILL}")
-    return mend
+    return fix
 
 
-def stopped(host: str, unit: str) -> Mend:
+def stopped(host: str, unit: str) -> Fix:
     """A unit does not run."""
     on(host, f"systemctl stop {unit}")
     return later(host, f"systemctl start {unit}")
@@ -91,20 +91,20 @@ def rebooted(host: str) -> None:
     on(host, "! systemctl cat kubelet >/dev/null 2>&1 || systemctl restart kubelet")
 
 
-def rebooting(host: str) -> Mend:
+def rebooting(host: str) -> Fix:
     """Its sessions end, and it answers again when it has started."""
-    mend = without_sshd(host)
+    fix = without_sshd(host)
     on(host, f"for pid in $({_SESSIONS}); do kill -9 $pid; done; true")
 
     def back() -> None:
         if exists(host):
             rebooted(host)
-        mend()
+        fix()
 
     return back
 
 
-def ahead(host: str, seconds: int) -> Mend:
+def ahead(host: str, seconds: int) -> Fix:
     """`date` on it is ahead: all hosts of the lab share the kernel's clock."""
     script = (
         "#!/bin/sh\n"
@@ -121,29 +121,29 @@ def without_haproxy(host: str) -> None:
     on(host, "systemctl stop haproxy")
 
 
-def without_sshd(host: str) -> Mend:
+def without_sshd(host: str) -> Fix:
     """Its SSH server takes connections, and no more."""
     return _paused(host, _SSHD)
 
 
-def frozen_api(host: str) -> Mend:
+def frozen_api(host: str) -> Fix:
     """Its API server takes connections, and no more."""
     return _paused(host, _API_SERVER)
 
 
-def _paused(host: str, find: str) -> Mend:
+def _paused(host: str, find: str) -> Fix:
     line = f"for pid in $({find}); do kill -%s $pid; done; true"
     on(host, line % "STOP")
     return later(host, line % "CONT")
 
 
-def refusing_api(host: str, status: int) -> Mend:
+def refusing_api(host: str, status: int) -> Fix:
     """Its API server answers every request with this status."""
     on(host, f"echo {status} >{_REFUSAL}")
     return later(host, f"rm -f {_REFUSAL}")
 
 
-def other_password(host: str) -> Mend:
+def other_password(host: str) -> Fix:
     """The driver's account on it takes another password."""
 
     def take(password: str) -> None:
@@ -159,7 +159,7 @@ def without_etcd(host: str) -> None:
     on(host, "systemctl stop etcd; rm -rf /var/lib/etcd")
 
 
-def greeting(scene: Scene) -> Mend:
+def greeting(scene: Scene) -> Fix:
     """Every login on the Ansible server prints something."""
     home = scene.subject.cluster.directory.split("/clusters/")[0]
     path, kept = f"{home}/.bashrc", f"{home}/.bashrc.kept"
@@ -168,7 +168,7 @@ def greeting(scene: Scene) -> Mend:
     return later(ANSIBLE_SERVER, f"mv {kept} {path}")
 
 
-def few_sessions(host: str) -> Mend:
+def few_sessions(host: str) -> Fix:
     """Its SSH server allows few logins at a time, and few sessions in each."""
     client.on_host(host, "tee", _SSHD_SETTINGS, stdin=_FEW)
     on(host, "systemctl reload ssh")

@@ -167,7 +167,7 @@ def nothing_left(subject: Subject) -> Iterator[str]:
     if hosts := [host.name for host in cluster.hosts()]:
         yield f"VMs {hosts} are left"
     if cluster.directory in lab.ansible("ps -eo args"):
-        yield "a playbook run of it goes on"
+        yield "a playbook run of it continues"
 
 
 STANDING: tuple[Check, ...] = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from lab import client
 from lab.kubeapi import EVICTION_ANNOTATION
-from tests.chaos.hosts import Mend
+from tests.chaos.hosts import Fix
 from tests.chaos.scene import Scene
 from tests.helpers.kubeapi import GONE_WEBHOOK, custom, definition
 from tests.integration import workloads
@@ -53,7 +53,7 @@ def delete_route(scene: Scene) -> None:
     scene.subject.cluster.balancer("remove-worker", scene.victims_node)
 
 
-def forbid_evictions(scene: Scene) -> Mend:
+def forbid_evictions(scene: Scene) -> Fix:
     """Have a PodDisruptionBudget that allows none."""
     cluster = scene.subject.cluster
     cluster.kubectl("apply", "-f", "-", stdin=_BUDGET)
@@ -64,7 +64,7 @@ def forbid_evictions(scene: Scene) -> Mend:
     return allow
 
 
-def fail_evictions(scene: Scene, **how: int) -> Mend:
+def fail_evictions(scene: Scene, **how: int) -> Fix:
     """Have evictions of the workload's pods fail, as of a webhook that is broken.
 
     :param how: see :mod:`lab.kubeapi`.
@@ -81,7 +81,7 @@ def fail_evictions(scene: Scene, **how: int) -> Mend:
     return allow
 
 
-def _defined(scene: Scene, *documents: dict[str, Any]) -> Mend:
+def _defined(scene: Scene, *documents: dict[str, Any]) -> Fix:
     """Apply a custom kind and what follows; how it goes."""
     cluster = scene.subject.cluster
 
@@ -102,7 +102,7 @@ def _defined(scene: Scene, *documents: dict[str, Any]) -> Mend:
     return forget
 
 
-def break_kind(scene: Scene) -> Mend:
+def break_kind(scene: Scene) -> Fix:
     """Have a custom kind whose objects nobody converts any more."""
     return _defined(
         scene,
@@ -112,7 +112,7 @@ def break_kind(scene: Scene) -> Mend:
     )
 
 
-def deprecate_kind(scene: Scene) -> Mend:
+def deprecate_kind(scene: Scene) -> Fix:
     """Have a custom kind that the API advises against."""
     made = definition("ranks", "example.org", "Rank")
     for version in made["spec"]["versions"]:
@@ -120,7 +120,7 @@ def deprecate_kind(scene: Scene) -> Mend:
     return _defined(scene, made, custom("old", "default", "example.org/v1", "Rank"))
 
 
-def mark_unhealthy(scene: Scene) -> Mend:
+def mark_unhealthy(scene: Scene) -> Fix:
     """Mark a worker unhealthy in Heat."""
     if not (found := _member(scene)):
         raise LookupError(f"Heat has no member with the server {scene.victim}")

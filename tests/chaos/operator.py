@@ -32,7 +32,7 @@ class Course:
     :ivar state: the last one; ``stuck``: nothing worked any more.
     :ivar verbs: those that were sent.
     :ivar refused: those of them that Tacker has refused.
-    :ivar joins: a scaling or heal has to go on with it.
+    :ivar joins: a scaling or heal has to continue with it.
     :ivar again: another request has to be sent.
     """
 

@@ -18,11 +18,11 @@ from tests.chaos.summary import Done
 _PILLS = {
     "unharmed": "completed",
     "recovered": "under-way",
-    "given up": "cut-off",
+    "abandoned": "cut-off",
     "violated": "failed",
     "skipped": "cut-off",
 }
-_BARS = {"given up": "same", "violated": "failed"}
+_BARS = {"abandoned": "same", "violated": "failed"}
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _operation(step: Done, longest: float) -> Iterator[Bar]:
 
 def _fault(step: Done, longest: float) -> Iterator[Bar]:
     if step.struck:
-        until = max(step.mended or step.struck, step.struck + longest / 200)
+        until = max(step.fixed or step.struck, step.struck + longest / 200)
         yield _bar(step, "failed", step.struck, until, step.plan.fault, longest)
 
 

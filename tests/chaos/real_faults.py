@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from lab import client
 from lab.real.site import Site
 from tests.chaos import hosts, work
-from tests.chaos.hosts import Mend
+from tests.chaos.hosts import Fix
 from tests.chaos.scene import Scene
 from tests.real import site_faults, workloads
 
@@ -20,14 +20,14 @@ def _kill(host: str, program: str) -> None:
     client.on_host(host, "pkill", "-9", "-x", program)
 
 
-def _without_api(scene: Scene) -> Mend:
+def _without_api(scene: Scene) -> Fix:
     """The kubelet stops a static pod whose manifest is not there."""
     host = _control_plane(scene)
     client.on_host(host, "mv", _MANIFEST, _ASIDE)
     return hosts.later(host, f"mv {_ASIDE} {_MANIFEST}")
 
 
-def _full(host: str) -> Mend:
+def _full(host: str) -> Fix:
     site_faults.fill(host)
 
     def empty() -> None:
@@ -37,14 +37,14 @@ def _full(host: str) -> Mend:
     return empty
 
 
-def _with_a_spoiled_file(scene: Scene) -> Mend:
+def _with_a_spoiled_file(scene: Scene) -> Fix:
     """What new nodes download is not what it should be, until that was noticed."""
     stack = contextlib.ExitStack()
     stack.enter_context(site_faults.spoiled(Site.load(client.state()).release))
     return stack.close
 
 
-def _forbid_evictions(scene: Scene) -> Mend:
+def _forbid_evictions(scene: Scene) -> Fix:
     """The workload's budget allows none."""
     apply, cluster = ("apply", "-f", "-"), scene.subject.cluster
     cluster.kubectl(*apply, stdin=workloads.budget(workloads.REPLICAS))
@@ -60,7 +60,7 @@ def _control_plane(scene: Scene) -> str:
 
 
 #: In place of what they are where Kubernetes is a stand-in, or only here.
-STRIKES: Mapping[str, Callable[[Scene], Mend | None]] = {
+STRIKES: Mapping[str, Callable[[Scene], Fix | None]] = {
     "API server away": _without_api,
     # A process has at most 15 characters of its name.
     "API server killed": lambda scene: _kill(_control_plane(scene), "kube-apiserver"),

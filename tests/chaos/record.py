@@ -12,7 +12,7 @@ from tests.chaos import plan
 
 #: The events of a record.
 CAMPAIGN, STEP, REQUEST, FAULT, MENDED = (
-    *("campaign", "step", "request", "fault", "mended"),
+    *("campaign", "step", "request", "fault", "fixed"),
 )
 STATE, ERROR, VERB, ACTION, FINDING = "state", "error", "verb", "action", "finding"
 VIOLATION, OUTCOME, END = "violation", "outcome", "end"

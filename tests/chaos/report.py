@@ -16,7 +16,7 @@ from typing import TextIO
 from tests.chaos import record, summary
 from tests.chaos.summary import Done
 
-_OUTCOMES = ("unharmed", "recovered", "given up", "violated")
+_OUTCOMES = ("unharmed", "recovered", "abandoned", "violated")
 _TIMES = ("median", "90 %", "longest")
 _ALL = "all"
 

@@ -24,7 +24,7 @@ class Scene:
     :ivar sent: the request was sent, so that delays count.
     :ivar rested: the operation has ended.
     :ivar broken: what the fault does is done, or never will be.
-    :ivar mended: nothing is broken any more that the fault itself mends.
+    :ivar fixed: nothing is broken any more that the fault itself fixes.
     :ivar others: operations that the fault has begun.
     :ivar workers: servers of the workers before the operation.
     :ivar cured: file on the Ansible server with which playbooks fail no more.
@@ -37,7 +37,7 @@ class Scene:
     sent: threading.Event = field(default_factory=threading.Event)
     rested: threading.Event = field(default_factory=threading.Event)
     broken: threading.Event = field(default_factory=threading.Event)
-    mended: threading.Event = field(default_factory=threading.Event)
+    fixed: threading.Event = field(default_factory=threading.Event)
     others: list[str] = field(default_factory=list)
     workers: frozenset[str] = frozenset()
     victim: str = ""

@@ -24,14 +24,14 @@ _LABEL = "k8s_nodes:worker:label:example.com/chaos"
 
 
 class Subject:
-    """One cluster, which is made anew after it was terminated.
+    """One cluster, which is recreated after it was terminated.
 
     :param name: of :data:`.plan.CLUSTERS`.
     :ivar cut_off: a conductor was killed while it worked on it.
     :ivar leaving: servers that requests of this step have to delete.
     :ivar shrinks: how many more workers they may delete.
     :ivar disrupted: the fault of this step has stopped pods by itself.
-    :ivar replaced: it was made anew as a whole.
+    :ivar replaced: it was recreated as a whole.
     """
 
     kind = catalogue.QUICK

@@ -25,7 +25,7 @@ class Done:
     requested: float = 0.0
     rested: float = 0.0
     struck: float = 0.0
-    mended: float = 0.0
+    fixed: float = 0.0
     missed: bool = False
     outcome: str = ""
     seconds: float = 0.0
@@ -53,7 +53,7 @@ def _add(step: Done, event: dict[str, Any]) -> None:
         case record.FAULT:
             step.struck = now
         case record.MENDED:
-            step.mended = now
+            step.fixed = now
         case record.MISSED:
             step.missed = True
         case record.STATE if event["state"] in ("COMPLETED", "FAILED", "ROLLED_BACK"):
@@ -86,7 +86,7 @@ class Cell:
 
 
 #: The worst one comes first.
-ORDER = ("violated", "given up", "recovered", "unharmed", "skipped")
+ORDER = ("violated", "abandoned", "recovered", "unharmed", "skipped")
 
 
 def table(steps: Sequence[Done]) -> dict[str, dict[str, Cell]]:

@@ -166,7 +166,7 @@ class Work:
     def _are_homeless(self) -> bool:
         """Whether pods had no worker to go to when they left the last one.
 
-        The specification asks to try a drain, so operations go on there.
+        The specification asks to try a drain, so operations continue there.
         """
         nodes = self._api.items("/api/v1/nodes")
         self._homeless |= not any(_takes_pods(node) for node in nodes)

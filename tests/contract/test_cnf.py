@@ -643,7 +643,7 @@ class TestV1:
     def test_request_of_the_instantiation_comes_before_the_metadata(
         self, v1, done, hook
     ):
-        """A VNF instance may be given up without the hook of its end."""
+        """A VNF instance may be abandoned without the hook of its end."""
         patched = {ATTRIBUTE: '{"services": [{"name": "lb"}]}', "namespace": "theirs"}
         request = requested(**{ATTRIBUTE: WEB})
         kept = v1(hook, self.REQUEST, request, vnf_metadata=patched)
@@ -707,7 +707,7 @@ class TestV1:
         if kind == "FORCEFUL":
             v1("terminate_start", "terminate_vnf_request", request)
             return
-        with pytest.raises(errors.RemoteError, match="a FORCEFUL request goes on"):
+        with pytest.raises(errors.RemoteError, match="a FORCEFUL request continues"):
             v1("terminate_start", "terminate_vnf_request", request)
 
     @pytest.mark.parametrize(
@@ -732,7 +732,7 @@ class TestV1:
 
         monkeypatch.setattr(V1Instance, "vim_access", fail)
         request = types.SimpleNamespace(termination_type="GRACEFUL")
-        with pytest.raises(errors.VimError, match="a FORCEFUL request goes on"):
+        with pytest.raises(errors.VimError, match="a FORCEFUL request continues"):
             v1("terminate_start", "terminate_vnf_request", request)
 
     def test_login_of_the_sample_drivers_request_is_not_used(self, v1, done, caplog):

@@ -140,8 +140,8 @@ def test_tacker_changes_the_addresses_of_helm_and_nothing_else(
     login = HelmLogin(("192.0.2.4",), SecretStr("pa55"))
     made = registry.register(replace(spec, helm=login))
     before = plugin.get_vim(context, made, mask_password=False)
-    assert registry.move_helm(("192.0.2.7",))
-    assert not registry.move_helm(("192.0.2.7",))
+    assert registry.update_helm_hosts(("192.0.2.7",))
+    assert not registry.update_helm_hosts(("192.0.2.7",))
     after = plugin.get_vim(context, made, mask_password=False)
     assert after["extra"]["helm_info"].pop("masternode_ip") == ["192.0.2.7"]
     assert before["extra"]["helm_info"].pop("masternode_ip") == ["192.0.2.4"]

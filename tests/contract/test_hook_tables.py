@@ -145,7 +145,7 @@ def test_advice_names_what_tacker_has_for_the_operation(called, api, name):
         assert "rollback" not in verbs
     if "rollback" in name:
         # It would begin the operation again, not its rollback.
-        assert not any("`retry` goes on" in one.text for one in usual)
+        assert not any("`retry` continues" in one.text for one in usual)
 
 
 @pytest.mark.parametrize(("api", "name"), HOOKS)

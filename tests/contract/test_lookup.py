@@ -388,7 +388,7 @@ class TestRun:
         done = site.run("idle")
         assert done.stderr == (
             "note: step 2/2 (read) failed: It is broken. The note is left. The same "
-            "command, run again, goes on from here.\n"
+            "command, run again, continues from here.\n"
         )
 
     @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ Operations are run as each of Tacker's APIs runs them, by the tables of the hook
 calls of the ports fail before or after they take effect, conductors are killed, Heat
 refuses or does not complete a VM, VMs die, and things are deleted by hand. After each
 operation :mod:`tests.helpers.model.invariants` are checked. At its end a history is
-mended, the advice of the last error is followed, and a heal and a termination have to
+fixed, the advice of the last error is followed, and a heal and a termination have to
 end well.
 
 The histories are the same in each run. For a campaign with others, say how many::

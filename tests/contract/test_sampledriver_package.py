@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed Tacker takes a package of its sample driver that was built anew.
+"""The installed Tacker takes a package of its sample driver that was rebuilt.
 
 With the request body as the sample driver's user guide has it.
 """

@@ -244,8 +244,8 @@ class TestVims:
         ours = registry.register(dataclasses.replace(spec(), helm=login))
         plugin.used.add(ours)
         before = copy.deepcopy(plugin.vims[ours])
-        assert registry.move_helm(("192.0.2.7", "192.0.2.8"))
-        assert not registry.move_helm(("192.0.2.7", "192.0.2.8"))
+        assert registry.update_helm_hosts(("192.0.2.7", "192.0.2.8"))
+        assert not registry.update_helm_hosts(("192.0.2.7", "192.0.2.8"))
         before["extra"]["helm_info"]["masternode_ip"] = ["192.0.2.7", "192.0.2.8"]
         assert plugin.vims[ours] == before
 
@@ -254,13 +254,13 @@ class TestVims:
 
         monkeypatch.setattr(plugin, "update_vim", refuse)
         with pytest.raises(errors.VimError) as caught:
-            registry.move_helm(("192.0.2.9",))
+            registry.update_helm_hosts(("192.0.2.9",))
         assert login.password.get_secret_value() not in str(caught.value)
         # Another login there, or none, is none of the driver's.
         plugin.vims[ours]["extra"]["helm_info"]["masternode_username"] = "another"
-        assert not registry.move_helm(("192.0.2.9",))
+        assert not registry.update_helm_hosts(("192.0.2.9",))
         plugin.vims[ours]["extra"] = {}
-        assert not registry.move_helm(("192.0.2.9",))
+        assert not registry.update_helm_hosts(("192.0.2.9",))
 
     def test_error_has_no_password_of_helm(self, plugin, monkeypatch):
         registry = vim_registry.VimRegistry(V1Instance(CONTEXT, saved_instance()))

@@ -269,7 +269,7 @@ def test_cluster_of_a_heal_of_all_that_was_given_up_can_be_scaled(manager, site,
 def test_cluster_whose_vms_heat_has_replaced_names_the_heal_of_all(
     manager, site, vnf, what
 ):
-    """The heal was given up before heal_end, when Heat could not build a worker."""
+    """The heal was abandoned before heal_end, when Heat could not build a worker."""
     call(manager, "heal_start", vnf, heal())
     replace_all(site)
     site.unfinished.add(site.workers[0].server_id)
@@ -361,7 +361,7 @@ def test_failed_heal_names_the_verbs_that_tacker_has_for_it(manager, site, vnf):
     with pytest.raises(errors.StepFailed) as caught:
         call(manager, "heal_start", vnf, heal(5))
     text = str(caught.value)
-    assert text.endswith("`retry` goes on from here; `fail` gives the operation up.")
+    assert text.endswith("`retry` continues from here; `fail` gives the operation up.")
     assert "rollback" not in text
 
 

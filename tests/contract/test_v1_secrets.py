@@ -94,7 +94,7 @@ def instance(cloud, monkeypatch, directory):
     cfg.CONF.clear_override("secret_directory", group)
 
 
-GO_ON, DO_THIS = Advice((), "go on"), Advice((), "Do this.")
+GO_ON, DO_THIS = Advice((), "continue"), Advice((), "Do this.")
 
 
 def hook(instance, name="heal_start"):
@@ -125,7 +125,7 @@ class TestRequests:
         (problem,) = caught.value.problems
         assert problem.startswith("ansible.password: is not below the directory")
         assert str(caught.value).endswith(
-            " If the request is right, mend what it refers to and send `retry`. "
+            " If the request is right, fix what it refers to and send `retry`. "
             "If not: Do this."
         )
 
@@ -270,7 +270,7 @@ class TestTerminate:
         with pytest.raises(errors.ParamError) as caught:
             asked(self.request("GRACEFUL"))
         assert "ansible.password: is not below" in str(caught.value)
-        assert "leaves the inventory directory" in str(caught.value)
+        assert "leaves the cluster's directory" in str(caught.value)
 
     def test_the_request_may_bring_another(self, asked):
         self.lost()

@@ -103,7 +103,7 @@ class Directory:
         if name != "known_hosts":
             return '{"server-9": "192.0.2.9"}'
         if self.text is None:
-            raise errors.DamagedFile(path="p", host="h", reason="it is no text")
+            raise errors.DamagedFile(path="p", host="h", reason="it is not a text")
         return self.text
 
 
@@ -122,7 +122,7 @@ def test_host_keys_that_cannot_be_read_are_not_taken_for_none(monkeypatch, text)
     made._node_keys, made._params = None, params()
     with pytest.raises(errors.DamagedFile, match="Or delete it") as caught:
         made.host_keys("192.0.2.7")
-    assert "no text" in str(caught.value) or f"{directory.path}/known_hosts on" in (
+    assert "not a text" in str(caught.value) or f"{directory.path}/known_hosts on" in (
         str(caught.value)
     )
 

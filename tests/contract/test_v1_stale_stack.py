@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stack of an instantiation that was given up, and the one that comes after it."""
+"""The stack of an instantiation that was abandoned, and the one that comes after it."""
 
 import types
 

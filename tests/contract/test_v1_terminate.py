@@ -12,8 +12,8 @@ from tests.helpers.samples import parsed
 @pytest.mark.parametrize(
     ("is_rollback", "verb"),
     [
-        pytest.param(False, "`retry` goes on", id="terminate"),
-        pytest.param(True, "`rollback` goes on", id="rollback of an instantiation"),
+        pytest.param(False, "`retry` continues", id="terminate"),
+        pytest.param(True, "`rollback` continues", id="rollback of an instantiation"),
     ],
 )
 def test_the_verb_that_goes_on_and_what_fail_would_leave(is_rollback, verb):

@@ -86,7 +86,7 @@ def test_heat_that_fails_at_the_first_look_of_a_heal_is_a_failed_step(tacker):
     text, step = str(caught.value), "find the rebuilt servers"
     assert "heal_start" in text
     assert f"step 1/11 ({step}) failed" in text
-    assert "`retry` goes on from here; `fail` gives the operation up." in text
+    assert "`retry` continues from here; `fail` gives the operation up." in text
     records, _ = journal.read(journal.path_of(str(tacker.state), VNF))
     failed = [
         one["step"]

@@ -232,7 +232,7 @@ class TestScale:
             scale(cluster, "SCALE_OUT")
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
             cluster.retry()
-        assert "`retry` goes on from here" in caught.value.detail
+        assert "`retry` continues from here" in caught.value.detail
         assert EIGHT in cluster.site.listed
         assert cluster.data["k8s_mgmt"]["servers"] == [
             "server-9",
@@ -335,7 +335,7 @@ class TestHeal:
 
     @pytest.mark.parametrize("more", [{}, {"all": True}])
     def test_whole_vnf_with_a_node_that_tacker_does_not_list(self, cluster, more):
-        """After a scale-out that was given up, Heat would replace the others only."""
+        """After a scale-out that was abandoned, Heat would replace the others only."""
         with cluster.world() as site:
             site.faults.add("workdir.write joined.json")
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed):

@@ -110,7 +110,7 @@ def test_end_of_the_conductor_is_an_error_with_a_verb(waiting):
     waiting.terminate()
     out, error = waiting.communicate(timeout=60)
     assert (waiting.returncode, out) == (ENDED, b"")
-    assert b"`retry` goes on from where the work was" in error
+    assert b"`retry` continues from where the work was" in error
 
 
 def test_nothing_is_done_after_it_when_nobody_reads_that(waiting):

@@ -190,7 +190,7 @@ def test_a_rollback_is_possible_until_the_first_node_has_moved(made, site):
 
 
 def test_a_rollback_keeps_the_scale_levels(made):
-    """Tacker makes the information about the VNF anew, without them."""
+    """Tacker recreates the information about the VNF, without them."""
     before = made("rollback_start")
     levels = [{"aspectId": "worker_instance", "scaleLevel": 1}]
     before.call.instance["instantiatedVnfInfo"]["scaleStatus"] = levels

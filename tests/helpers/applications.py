@@ -102,7 +102,7 @@ def state_of(site: ApplicationSite, params: ClusterRequest) -> ClusterState:
         on_progress=lambda progress: None,
     )
     state = ClusterState(deps)
-    state.nodes, state.machines = state.listed(), site.machines()
+    state.nodes, state.machines = state.require_inventory(), site.machines()
     return state
 
 

@@ -38,11 +38,11 @@ class Playbooks(FakePlaybooks):
         assert isinstance(site, AvailableSite)
         assert groups["etcd"][0] == groups["kube_control_plane"][0]
         first = self._inventory()[groups["kube_control_plane"][0]]
-        if not site.load_balancer and Cluster(site, first).api_problem():
+        if not site.load_balancer and Cluster(site, first).api_readiness():
             raise failed(request, f"{first.name}: connection refused", rc=2)
 
     def _cluster(self, request: PlaybookRequest) -> None:
-        """Its role etcd goes on only when all members are well."""
+        """Its role etcd continues only when all members are well."""
         site, known = self._site, self._inventory()
         assert isinstance(site, AvailableSite)
         planes = [known[name] for name in self._groups()["kube_control_plane"]]
@@ -91,8 +91,8 @@ class Cluster(FakeCluster):
         self._available = site
         self._node = node
 
-    def api_problem(self) -> str:
-        self._site.touch("cluster.api_problem")
+    def api_readiness(self) -> str:
+        self._site.touch("cluster.api_readiness")
         return "" if self._serves() else "connection refused"
 
     def uncertified(self, addresses: Sequence[str]) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ class ThroughApi:
     """What asks the API server of a node, whatever it asks."""
 
     #: Asked on the node itself.
-    _ON_THE_NODE = frozenset({"api_problem", "uncertified"})
+    _ON_THE_NODE = frozenset({"api_readiness", "uncertified"})
 
     def __init__(self, asked: Any, site: "AvailableSite", node: Node) -> None:
         self._asked = asked

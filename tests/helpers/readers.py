@@ -170,7 +170,7 @@ def without(valid: Any, place: tuple[Any, ...]) -> Any:
 
 
 def spoils(name: str, most: int) -> Iterator[Callable[[str], str]]:
-    """Functions that spoil a text as such, the same each time."""
+    """Functions that damage a text as such, the same each time."""
     for whole in WHOLE:
         yield lambda _, whole=whole: whole  # type: ignore[misc]
     yield lambda text: text * 2

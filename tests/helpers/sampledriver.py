@@ -92,7 +92,7 @@ def write(root: Path, occurrences: bool = True) -> Path:
     documents = sampledriver_vnfd.documents(occurrences) | sampledriver_hot.documents()
     texts = {
         "TOSCA-Metadata/TOSCA.meta": "TOSCA-Meta-File-Version: 1.0\n"
-        "Created-by: somebody\nCSAR-Version: 1.1\n"
+        "Created-by: someone\nCSAR-Version: 1.1\n"
         "Entry-Definitions: Definitions/sample_kubernetes_top.vnfd.yaml\n",
         SCRIPT: "#!/bin/bash\n# -m and -w: addresses of masters and workers\n",
         "Scripts/kubespray_mgmt.py": "class KubesprayMgmtDriver:\n    pass\n",

@@ -107,7 +107,7 @@ class Sshd:
         return path
 
     def drop(self) -> None:
-        """Cut every session; commands go on, as with a real sshd."""
+        """Cut every session; commands continue, as with a real sshd."""
         for transport in self._transports:
             transport.close()
         for target in self._targets:

@@ -44,7 +44,7 @@ class FakeObject:
 
 @dataclass
 class Scene:
-    """A cluster on which all sources agree, to be spoiled by a test.
+    """A cluster on which all sources agree, to be damaged by a test.
 
     :ivar gone: the sources that do not answer.
     """

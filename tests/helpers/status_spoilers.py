@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways in which one of the five places may differ: each spoils a good scene."""
+"""Ways in which one of the five places may differ: each damages a good scene."""
 
 from dataclasses import replace
 

@@ -173,7 +173,7 @@ TABLE = [
         W5,
         "unfinished listed Ready routed ",
         "Heat has not completed its VM: workerNode is UPDATE_FAILED",
-        "Mend what `openstack stack failures list --long stack-7` shows",
+        "Fix what `openstack stack failures list --long stack-7` shows",
     ),
     (
         status_spoilers.unfinished_for_unknown_reasons,

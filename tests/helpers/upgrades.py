@@ -187,7 +187,7 @@ class UpgradingCluster(FakeCluster):
             raise errors.CommandFailed(host="p", command="kubectl", rc=1, tail="no")
         return self._site.servers[self._plane.name]
 
-    def api_problem(self) -> str:
+    def api_readiness(self) -> str:
         return "refused" if self._plane.name in self._site.silent else ""
 
     def cordon(self, names: Sequence[str]) -> tuple[str, ...]:

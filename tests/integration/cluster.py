@@ -30,7 +30,7 @@ SERVER_ACCOUNT = ansible_server.ACCOUNTS[-1]
 SECRETS = (PROXY_SECRET, VM_ACCOUNT.password, SERVER_ACCOUNT.password)
 #: The phase of the stand-in for kubespray that can be made to take its time or fail.
 PHASE = "Join the cluster"
-#: Seconds in which nothing in the lab moves, after which a wait is given up.
+#: Seconds in which nothing in the lab moves, after which a wait is abandoned.
 SILENCE = 120.0
 
 Found = TypeVar("Found")

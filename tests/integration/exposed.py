@@ -417,7 +417,7 @@ exec {_PROGRAM}.real "$@"
         eventually(lambda: self._run(look))
 
     def release(self, word: str) -> None:
-        """Have it go on."""
+        """Have it continue."""
         self._run(f"rm /tmp/hold{word}")
 
     def _run(self, line: str, stdin: str | None = None) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fails while a CNF is exposed: each time ``retry`` goes on.
+"""What fails while a CNF is exposed: each time ``retry`` continues.
 
 kubectl of the control plane is held, so that a fault comes at a known moment.
 """
@@ -23,7 +23,7 @@ _IMPATIENT = 3
 
 @contextlib.contextmanager
 def api_away(cluster: Cluster) -> Iterator[None]:
-    """Have the cluster's API server stopped; its VM goes on."""
+    """Have the cluster's API server stopped; its VM continues."""
     server = cluster.server("masterNode")
     client.on_host(server, "systemctl", "stop", "kube-apiserver")
     try:

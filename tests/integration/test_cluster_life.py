@@ -94,7 +94,7 @@ def metrics(cluster: Cluster) -> dict[str, float]:
 
 @pytest.fixture
 def impatient(tmp_path) -> Path:
-    """Configuration that goes on top of Tacker's."""
+    """Configuration that continues top of Tacker's."""
     path = tmp_path / "impatient.conf"
     path.write_text("[k8s_mgmt]\nconnect_timeout = 2\n")
     return path

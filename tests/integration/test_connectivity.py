@@ -152,7 +152,7 @@ class TestConnectivity:
         outer, keys = moving.outer(), moving.keys()
         error = moving.change(faulty(BODY, times=1), "FAILED_TEMP")
         assert "Initialise the control plane: no room" in error
-        assert "`retry` goes on from here" in error
+        assert "`retry` continues from here" in error
         moving.handle("retry", "COMPLETED")
         now = moving.assert_followed(outer, keys)
         servers = map(cluster.server, ("masterNode", "externalLB"))

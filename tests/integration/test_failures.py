@@ -127,7 +127,7 @@ class TestVimPart:
         with no_worker():
             error = cluster.heal(worker, expect="FAILED_TEMP")
         assert "heal_end" in error
-        assert "Heat has not built the VMs of these nodes anew" in error
+        assert "Heat has not rebuilt the VMs of these nodes" in error
         assert "NOT INSTANTIATE/SCALE" in cluster.refused("rollback")
         update_stack(error)
         cluster.handle("retry", "COMPLETED")
@@ -189,7 +189,7 @@ def test_what_a_termination_left_goes_with_a_rollback(lab, cluster, balancer):
         services("restart", "barbican")
     assert cluster.stacks() == []
     assert cluster.vim_name in [vim["name"] for vim in lab.tacker.vims()]
-    # The way out that the documentation tells: an instantiation that begins in vain.
+    # The way out that the documentation tells: an instantiation that fails at once.
     lab.ansible(f"rm {LATER}")
     cluster.instantiate(expect="FAILED_TEMP")
     cluster.handle("rollback", "ROLLED_BACK")

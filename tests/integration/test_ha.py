@@ -107,7 +107,8 @@ class TestHighAvailability:
     def test_what_the_guide_prints_shows_them(self, cluster, guide):
         (server, *_) = control_planes(cluster).values()
         # etcdctl reports health on its error output.
-        told = client.on_host(server, "bash", "-c", f"exec 2>&1\n{guide.says('etcd')}")
+        commands = guide.says("etcd")
+        told = client.on_host(server, "bash", "-c", f"exec 2>&1\n{commands}")
         assert told.count("| started |") == 3
         assert told.count(" is healthy: ") == 3
         assert "| RAFT TERM |" in told
@@ -178,10 +179,10 @@ class TestHighAvailability:
         assert [one.healthy for one in members].count(True) == 2
         assert judged(members, dead) == ""
         alive = next(name for name, server in planes.items() if server == living)
-        assert f"Not well: {dead}" in judged(members, alive)
+        assert f"Unhealthy: {dead}" in judged(members, alive)
         told = refused(cluster, planes[alive])
-        assert "1 of 3 control planes would be left well, and etcd needs 2" in told
-        assert f"Not well: {dead}" in told
+        assert "1 of 3 control planes would be left healthy, and etcd needs 2" in told
+        assert f"Unhealthy: {dead}" in told
         power("kill", other)
         eventually(lambda: not api.answers())
         members = asked_over_ssh(living)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks that end while ``cluster.yml`` goes on, and what retry and rollback do then."""
+"""Hooks that end while ``cluster.yml`` runs, and what retry and rollback do then."""
 
 import subprocess
 import uuid
@@ -50,7 +50,7 @@ class TestOneRun:
         (run,) = cluster.runs()
         assert "step 7/11 (run cluster.yml)" in error
         assert f"No SSH connection to ansible@{ANSIBLE_SERVER}" in error
-        assert f"run {run} goes on" in error
+        assert f"run {run} continues" in error
         assert plays_on(lab, cluster)
 
     def test_retry_attaches_to_it(self, lab, cluster):

@@ -215,7 +215,7 @@ def test_chart_is_installed_with_the_login_of_the_registered_vim(lab, one):
         first.terminate()
         assert exposed.ports(one) == {}
     assert login["masternode_password"] not in lab.logs()
-    # It is no way to root's rights.
+    # It is not a way to root's rights.
     line = "sudo -n id -un; sudo -n -u root id -un"
     told = client.on_host(
         one.server("masterNode"), "su", "tacker-helm", "-c", f"{line}; true"
@@ -279,7 +279,7 @@ def test_terminate_without_the_ansible_server(lab, two):
         two.terminate()
     assert two.stacks() == []
     assert two.vim_name not in [vim["name"] for vim in lab.tacker.vims()]
-    assert "The inventory directory could not be removed and stays behind" in lab.logs()
+    assert "The cluster's directory could not be removed and stays behind" in lab.logs()
     assert lab.ansible(f"ls {two.directory}/hosts.yaml")
     lab.ansible(f"rm -r {two.directory}")
     two.assert_nothing_left()

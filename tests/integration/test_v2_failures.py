@@ -213,7 +213,7 @@ class TestScaling:
         assert "Heat has 5 VMs of it, and Tacker counts 4" in done.stdout
         assert cluster.routes() == names(cluster) == before
         error = cluster.scale("IN", expect="FAILED_TEMP", worker_node=PASSWORD)
-        assert "given up with `fail`" in error
+        assert "abandoned with `fail`" in error
         assert "heal one worker" in error
         cluster.handle("fail", "FAILED")
         worker = next(iter(cluster.workers().values()))

@@ -2,7 +2,7 @@
 """``make test-real``: the scenarios, each in its turn, and a report of them.
 
 A scenario is a file of tests. What has passed with a release of kubespray is not run
-again, so a run that was stopped goes on where it was; ``--again`` starts anew.
+again, so a run that was stopped continues where it was; ``--again`` starts again.
 """
 
 import argparse

@@ -11,7 +11,7 @@ from tests.integration.cluster import Cluster
 from tests.integration.laboratory import Lab
 from tests.integration.v2 import LabV2
 
-#: Seconds after which an operation is given up though it moves.
+#: Seconds after which an operation is abandoned though it moves.
 LONGEST = 4 * 3600.0
 
 

@@ -201,7 +201,7 @@ def _cloud_config(user_data: str) -> Row:
 def _next_host(records: Records) -> str:
     """The compute host of a new server: no other server is on it, nor was before.
 
-    That a server that is built anew comes to another one is as telling as can be.
+    That a server that is rebuilt comes to another one is as telling as can be.
     """
     numbers = [
         int(row["host"].rpartition("-")[2]) for row in records["servers"].values()

@@ -128,7 +128,7 @@ class Port(LabResource):
         return command is None or command.finished()
 
     def prepare_for_replace(self) -> None:
-        """As the real one: the address is given up, the replacement may take it."""
+        """As the real one: the address is abandoned, the replacement may take it."""
         if self.resource_id is None:
             return
         with state().edit() as records:

@@ -60,7 +60,7 @@ class ActionModule(ActionBase):
             time.sleep(_TICK)
 
     def _still_due(self, fault: dict[str, Any]) -> bool:
-        """Whether the fault is not mended and has not happened its ``times`` yet.
+        """Whether the fault is not fixed and has not happened its ``times`` yet.
 
         Counts it if so.
         """

@@ -12,7 +12,7 @@ In this order:
 - ``reachable``: what has to answer first: an HTTPS ``url``, the PEM file of the ``ca``
   that its certificate must come from, one with a ``client`` certificate and key, how
   many ``seconds`` to wait (60), and ``what`` to call it (the API server);
-- ``unit``: its ``name``; it is enabled and started, and started anew when it runs
+- ``unit``: its ``name``; it is enabled and started, and started again when it runs
   already and ``restarted`` is true or a file has changed whose ``restarts`` is not
   false. ``ready``, of the form of ``reachable``, answers once it really works.
 
@@ -143,7 +143,7 @@ class Unit:
     def start(self, anew: bool) -> bool:
         """Have it run; whether it had to be started.
 
-        :param anew: also when it runs already.
+        :param again: also when it runs already.
         """
         active = self._is_active()
         if active and not anew:

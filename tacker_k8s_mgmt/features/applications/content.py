@@ -49,7 +49,7 @@ def owner_of(name: str) -> str:
 class Progress:
     """How far workloads and Jobs are: why they are not done, by their titles.
 
-    :param failed: those that do not go on by themselves.
+    :param failed: those that do not continue by themselves.
     """
 
     pending: dict[str, str] = field(default_factory=dict)
@@ -151,7 +151,7 @@ def unpacked(text: str, largest: int = LARGEST) -> str:
     """The JSON text of a record of :meth:`Record.pack`.
 
     :param largest: bytes that it may have.
-    :raises Spoiled: it has more, or is none.
+    :raises Damaged: it has more, or is none.
     """
     try:
         data = base64.b64decode(text, validate=True)
@@ -165,7 +165,7 @@ def unpacked(text: str, largest: int = LARGEST) -> str:
 def read(text: str) -> InstalledApplication:
     """The record of a JSON text of :func:`unpacked`.
 
-    :raises Spoiled: it is none of this format.
+    :raises Damaged: it is none of this format.
     """
     try:
         fields = untrusted.parse_json(text)
@@ -183,7 +183,7 @@ def read(text: str) -> InstalledApplication:
 def decoded(text: str) -> str:
     """The text of an entry of a Secret.
 
-    :raises Spoiled: it is none.
+    :raises Damaged: it is none.
     """
     try:
         return base64.b64decode(text, validate=True).decode()

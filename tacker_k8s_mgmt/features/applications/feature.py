@@ -255,7 +255,7 @@ class ApplicationsWork(Work):
     def _delete_volumes(self) -> None:
         state = self._state
         try:
-            state.nodes = state.listed()
+            state.nodes = state.require_inventory()
             rollout.delete_volumes(state.client(ApplicationHost.through))
         except (errors.K8sMgmtError, OSError, ValueError) as error:
             LOG.warning(

@@ -192,7 +192,7 @@ class Rollout:
         """Go back, if it can; the error says what became of it."""
         try:
             if good is None:
-                back = "It is left as it is; the next attempt goes on from there."
+                back = "It is left as it is; the next attempt continues from there."
                 self._write(FAILED, detail=self._detail(error))
             else:
                 good = self._go_back(good)
@@ -377,7 +377,7 @@ class Rollout:
         while reason := self._host.workloads.probe(self._app.place, *request):
             if clock.now() >= deadline:
                 asked = f"{probe.scheme}://{probe.service}:{probe.port}{probe.path}"
-                text = f"{asked} did not answer well within {limit} s: {reason}"
+                text = f"{asked} did not answer as expected within {limit} s: {reason}"
                 raise self._error(_HEALTH, [text])
             clock.sleep(min(self._deps.poll_interval, deadline - clock.now()))
 

@@ -77,7 +77,7 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 def version_of(archive: bytes) -> str:
     """Name and version of a chart, such as ``keystone 0.3.1``.
 
-    :raises Unusable: it is no chart.
+    :raises Unusable: it is not a chart.
     """
     try:
         text = _chart_file(archive)
@@ -91,7 +91,7 @@ def version_of(archive: bytes) -> str:
 def looks_up(archive: bytes) -> bool:
     """Whether a template of the chart, or of one within, may read the cluster.
 
-    :raises Unusable: it is no chart.
+    :raises Unusable: it is not a chart.
     """
     try:
         with _opened(archive) as tar:

@@ -20,8 +20,8 @@ from tacker_k8s_mgmt.text import short
 _ON_ITS_WAY = frozenset({"ContainerCreating", "PodInitializing"})
 
 
-def is_well(pod: Object) -> bool:
-    """Whether its containers are ready, or have ended well."""
+def is_healthy(pod: Object) -> bool:
+    """Whether its containers are ready, or have succeeded."""
     status = pod.get("status") or {}
     if status.get("phase") == "Succeeded":
         return True
@@ -235,7 +235,7 @@ class Workloads:
         others = [pod for pod in pods if pod["spec"].get("nodeName") not in silent]
         template = (metadata.get("annotations") or {}).get(_TEMPLATE_ANNOTATION)
         if count("observedGeneration") < metadata.get("generation", 0) or not all(
-            is_well(pod) and _template(pod) == template for pod in others
+            is_healthy(pod) and _template(pod) == template for pod in others
         ):
             return False
         # A node that is to have no pod of it any more is not in the desired number.
@@ -249,7 +249,7 @@ class Workloads:
             return ""
         with self._client.understanding("get pods and events"):
             pods = self._pods(one)
-            ill = [pod for pod in pods if not is_well(pod)]
+            ill = [pod for pod in pods if not is_healthy(pod)]
             texts = [self._of_pod(pod) for pod in sorted(ill, key=_created)[-_PODS:]]
             if not pods:
                 texts = list(self._events(one)) or ["it has no pod"]

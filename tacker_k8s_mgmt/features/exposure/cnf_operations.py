@@ -38,7 +38,7 @@ class _OnCluster(Operation):
             state = self._state
             if locked:
                 state.site.lock(_PATIENCE, _WITHIN)
-            state.nodes = state.listed()
+            state.nodes = state.require_inventory()
             state.machines = state.site.machines()
             settle(state, state.nodes)
 
@@ -187,7 +187,7 @@ class Unexpose(_OnCluster):
     """Removes all exposures of a CNF; the load balancer need not be there.
 
     Nor need the cluster: a heal of the whole VNF may have deleted its VMs or removed
-    its inventory, and keeps the record until the cluster is built anew.
+    its inventory, and keeps the record until the cluster is rebuilt.
 
     :param owner: id of the CNF's VNF instance.
     """
@@ -226,7 +226,7 @@ class Unexpose(_OnCluster):
     def _begin(self) -> None:
         state = self._state
         state.site.lock(_PATIENCE, _WITHIN)
-        state.nodes = state.previous()
+        state.nodes = state.inventory_nodes()
         if state.nodes:
             state.machines = state.site.machines()
             settle(state, state.nodes)

@@ -82,7 +82,7 @@ class ExposureWork(Work):
             Step(
                 "publish-address",
                 "publish its address in the exposed Services",
-                lambda: publish_again(self._state),
+                lambda: restore_services(self._state),
                 probe=unless,
             ),
         )
@@ -117,7 +117,7 @@ class ExposureWork(Work):
 
 
 def recorded(state: ClusterState) -> tuple[Exposure, ...]:
-    """The exposures of all CNFs; a lost or spoiled record is rebuilt.
+    """The exposures of all CNFs; a lost or damaged record is rebuilt.
 
     :raises DamagedFile: it is, and there is no load balancer that could report.
     :raises K8sMgmtError: the load balancer does not report what it exposes.
@@ -237,7 +237,7 @@ def publish(
         state.cluster().publish(service, wanted)
 
 
-def publish_again(state: ClusterState) -> None:
+def restore_services(state: ClusterState) -> None:
     """Write the address of a load balancer that may be new into all their Services.
 
     Without a change nothing is written.

@@ -3,7 +3,7 @@
 
 A node that comes back from maintenance gets its routes first; its taint goes with the
 other changes of labels, annotations and taints, so that the pods of others have a place
-there. A request that names a maintenance also mends what a failed one left behind.
+there. A request that names a maintenance also fixes what a failed one left behind.
 
 A node that goes into maintenance is then taken out of service as for a scale-in:
 routes, cordon, drain. Its taint comes last, because it evicts pods whatever their
@@ -171,7 +171,7 @@ class NodeSettingsWork(Work):
         state, settings, found = self._state, self._settings, self._found
         yield from settings.unknown(state.nodes, state.params)
         yield from settings.owned(state.nodes, state.params)
-        planes = [n for n in state.planes() if n.name not in state.lost]
+        planes = [n for n in state.control_planes() if n.name not in state.lost]
         if planes and set(planes) <= set(self._out):
             yield (
                 "maintenance of every control plane is refused: one of "

@@ -50,7 +50,7 @@ class PodNetwork(Feature):
 
 def _verify(state: ClusterState, new: Sequence[Node], without: Collection[str]) -> None:
     """:raises PodNetworkError: with what does not reach what."""
-    seen = state.seen()
+    seen = state.node_objects()
     others = [
         node
         for node in state.nodes

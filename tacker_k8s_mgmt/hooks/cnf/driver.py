@@ -504,16 +504,16 @@ _REFUSED = Advice(
 )
 _LATER = Advice(
     (RETRY, FAIL),
-    "`retry` goes on from here; after `fail`, the next heal or modification of the CNF "
-    "does.",
+    "`retry` continues from here; after `fail`, the next heal or modification of the "
+    "CNF does.",
     refused=_REFUSED,
 )
-_ROLLBACK = Advice((ROLLBACK,), "Another `rollback` goes on from here.")
+_ROLLBACK = Advice((ROLLBACK,), "Another `rollback` continues from here.")
 _BOTH = {
     "instantiate_start": replace(NO_VM_YET, refused=UNCHANGED_SEND_ROLLBACK),
     "instantiate_end": Advice(
         (RETRY, ROLLBACK),
-        "`retry` goes on from here, `rollback` removes the CNF.",
+        "`retry` continues from here, `rollback` removes the CNF.",
         refused=Advice(
             (ROLLBACK,),
             "Send `rollback` for this operation, which removes the CNF, then a "
@@ -523,7 +523,8 @@ _BOTH = {
     "instantiate_rollback_start": _ROLLBACK,
     "terminate_start": Advice(
         (RETRY, FAIL),
-        "`retry` goes on from here; after `fail`, a FORCEFUL request goes on without.",
+        "`retry` continues from here; after `fail`, a FORCEFUL request continues "
+        "without.",
     ),
     # Unlike that of a cluster, a retry in the v1 API calls it again (_scale_vnf_post).
     "scale_end": _LATER,
@@ -534,25 +535,25 @@ V1: Mapping[str, Advice] = {
     **_BOTH,
     "modify_information_start": Advice(
         (FAIL,),
-        "Send `fail` for this operation; when that is mended, or with a corrected "
+        "Send `fail` for this operation; when that is fixed, or with a corrected "
         "request, modify the CNF again.",
         refused=UNCHANGED_SEND_FAIL,
     ),
     "modify_information_end": Advice(
         (FAIL,),
         "Tacker has stored what the request wants. Send `fail` for this operation; "
-        "the next heal or modification of the CNF goes on.",
+        "the next heal or modification of the CNF continues.",
         refused=_REFUSED,
     ),
 }
-#: What a modification wants is stored when it has ended well.
+#: What a modification wants is stored when it has succeeded.
 V2: Mapping[str, Advice] = {
     **_BOTH,
     "scale_rollback_end": _ROLLBACK,
     "modify_information_start": replace(CHECK, refused=UNCHANGED_SEND_FAIL),
     "modify_information_end": Advice(
         (RETRY, ROLLBACK),
-        "`retry` goes on from here; `rollback` gives the CNF its former exposures.",
+        "`retry` continues from here; `rollback` gives the CNF its former exposures.",
         refused=Advice(
             (ROLLBACK,),
             "Send `rollback` for this operation, which gives the CNF its former "

@@ -50,7 +50,7 @@ def ask(context: Any, question: Callable[[Any], T], limit: float | None = None) 
     :param context: of the request; *question* gets another one for the same user.
     :param question: is repeated when the connection is lost, or after a deadlock.
     :param limit: seconds for an answer, where more than the database is asked; beyond
-        it, the call goes on in its thread and its answer is dropped.
+        it, the call continues in its thread and its answer is dropped.
     :raises TackerError: there is no answer within the limit.
     """
 

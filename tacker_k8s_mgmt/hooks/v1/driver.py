@@ -71,24 +71,24 @@ _SCALE_OUT = Advice(
 )
 _CONNECTIVITY_END = Advice(
     (RETRY, FAIL),
-    "`retry` goes on from here; after `fail`, the same request sent again does.",
+    "`retry` continues from here; after `fail`, the same request sent again does.",
 )
 # Tacker has neither a retry nor a rollback of it.
 _MODIFY_START = Advice(
     (FAIL,),
-    "Send `fail` for this operation; when that is mended, or with a corrected request, "
+    "Send `fail` for this operation; when that is fixed, or with a corrected request, "
     "modify the VNF instance again.",
 )
 _MODIFY_END = Advice(
     (FAIL,),
     "Tacker has stored what the request wants. Send `fail` for this operation; the "
-    "same request sent again goes on, and one with the former values takes it back.",
+    "same request sent again continues, and one with the former values reverts it.",
 )
 _DIRECTORY_STAYS = Advice(
     (FAIL,),
     "Nothing was changed. Send `fail` for this operation, then a terminate request "
     "with other secrets in its additionalParams, or a FORCEFUL one, which leaves the "
-    "inventory directory on the Ansible server.",
+    "cluster's directory on the Ansible server.",
 )
 
 
@@ -418,7 +418,7 @@ def _server_login_if_any(hook: V1Hook) -> ClusterRequest | None:
         return hook.request(wrong=_DIRECTORY_STAYS, secrets=SERVER_ONLY)
     except errors.ParamError as error:
         LOG.warning(
-            "VNF instance %s: an inventory directory, if there is any, stays on the "
+            "VNF instance %s: a cluster directory, if there is any, stays on the "
             "Ansible server, since its place or the login is not known: %s",
             hook.vnf_id,
             "; ".join(error.problems),
@@ -438,8 +438,8 @@ def terminate_advice(request: ClusterRequest | None, is_rollback: bool) -> Advic
         else ""
     )
     text = (
-        f"`{verb.value}` goes on from here. Do not send `fail`: Tacker would not call "
-        f"the driver again, and the VIM{directory} would stay."
+        f"`{verb.value}` continues from here. Do not send `fail`: Tacker would not "
+        f"call the driver again, and the VIM{directory} would stay."
     )
     return Advice((verb,), text, refused=Advice((verb,), text))
 

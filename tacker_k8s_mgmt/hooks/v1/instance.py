@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 #: ``retry`` begins with the ``_start`` hook.
 START_POINT = fields.ErrorPoint.VNF_CONFIG_START
-#: ``retry`` updates the existing stack, and goes on.
+#: ``retry`` updates the existing stack, and continues.
 STACK_POINT = fields.ErrorPoint.POST_VIM_CONTROL
 #: ``retry`` calls the ``_end`` hook, nothing before it; ``rollback`` deletes the VMs.
 END_POINT = fields.ErrorPoint.VNF_CONFIG_END
@@ -546,7 +546,7 @@ class V1Request:
 
     @property
     def is_forceful(self) -> bool:
-        """Whether a termination goes on whatever fails."""
+        """Whether a termination continues whatever fails."""
         return bool(getattr(self.sent, "termination_type", None) == _FORCEFUL)
 
     @property

@@ -262,14 +262,14 @@ class VimRegistry:
             self._instance.remember_vim(vim_id, spec.auth_url)
         return vim_id
 
-    def move_helm(self, hosts: Sequence[str]) -> bool:
+    def update_helm_hosts(self, hosts: Sequence[str]) -> bool:
         """Write the addresses at which Tacker logs in for Helm, used or not.
 
         :returns: whether they were others.
         :raises VimError: Tacker refused.
         """
         try:
-            return self._ask(partial(self._move_helm, list(hosts)), _LIMIT)
+            return self._ask(partial(self._update_helm_hosts, list(hosts)), _LIMIT)
         except Exception as exc:
             # The text may have the VIM, and so the password.
             raise errors.VimError(
@@ -411,7 +411,7 @@ class VimRegistry:
         LOG.info("Registered VIM %s for %s", vim["id"], spec.auth_url)
         return str(vim["id"])
 
-    def _move_helm(self, hosts: list[str], context: Any) -> bool:
+    def _update_helm_hosts(self, hosts: list[str], context: Any) -> bool:
         vim = self._look(context) or {}
         info = ours(vim)
         if info is None or info.get(ADDRESSES) == hosts:

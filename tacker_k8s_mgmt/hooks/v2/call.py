@@ -229,7 +229,7 @@ class HookCall:
     def removed(self) -> list[str]:
         """Ids of the servers that the operation deletes, and of their members' stacks.
 
-        After a heal that was given up, Heat has other servers in these stacks.
+        After a heal that was abandoned, Heat has other servers in these stacks.
         """
         servers = [
             str(resource["resource"]["resourceId"])

@@ -80,7 +80,7 @@ class VimEntry:
     def helm_password(self) -> None:
         """None: Tacker runs Helm on its conductor, with the VIM's token."""
 
-    def move_helm(self, hosts: Sequence[str]) -> bool:
+    def update_helm_hosts(self, hosts: Sequence[str]) -> bool:
         """False: there is no login for Helm."""
         return False
 

@@ -84,11 +84,11 @@ _FAIL = Advice(
     "Tacker does not count, also one that an earlier operation has left.",
 )
 _OUT_START = Advice(
-    (RETRY, FAIL), f"Send `retry` when that is mended. {_FAIL.text}", refused=_FAIL
+    (RETRY, FAIL), f"Send `retry` when that is fixed. {_FAIL.text}", refused=_FAIL
 )
 _OUT_END = Advice(
     (RETRY, ROLLBACK, FAIL),
-    "`retry` goes on from here; `rollback` takes the new workers out of the cluster "
+    "`retry` continues from here; `rollback` takes the new workers out of the cluster "
     "and deletes their VMs; after `fail` the next heal joins them.",
     refused=SEND_ROLLBACK_ONLY,
 )
@@ -97,12 +97,12 @@ _OUT_ROLLBACK = Advice(
 )
 _MODIFY_END = Advice(
     (RETRY, ROLLBACK),
-    "`retry` goes on from here; `rollback` gives the cluster what it had before.",
+    "`retry` continues from here; `rollback` gives the cluster what it had before.",
 )
 _PACKAGE_START = replace(CHECK, refused=SEND_FAIL)
 _PACKAGE_END = Advice(
     (RETRY, FAIL),
-    "`retry` goes on from here; after `fail`, another request for the same version "
+    "`retry` continues from here; after `fail`, another request for the same version "
     "does.",
 )
 _PACKAGE_ROLLBACK = Advice(
@@ -110,7 +110,7 @@ _PACKAGE_ROLLBACK = Advice(
     "Send `rollback` again, or `fail` to end the operation.",
     refused=Advice(
         (RETRY, FAIL),
-        "Mend what it has failed at and send `retry`, which goes on; or send `fail`, "
+        "Fix what it has failed at and send `retry`, which continues; or send `fail`, "
         "and the same change of package later.",
     ),
 )
@@ -118,17 +118,17 @@ _NOTHING_TO_SEND = Advice((), "")
 _SEND_FAIL_OR_FORCEFUL = Advice(
     (FAIL,),
     "Nothing was changed. Send `fail` for this operation, then a corrected request; a "
-    "FORCEFUL one does without and leaves the inventory directory behind.",
+    "FORCEFUL one does without and leaves the cluster's directory behind.",
 )
-_ROLLBACK_AGAIN = Advice((ROLLBACK,), "Another `rollback` goes on from here.")
+_ROLLBACK_AGAIN = Advice((ROLLBACK,), "Another `rollback` continues from here.")
 _UNDONE = Advice(
     (ROLLBACK, FAIL),
-    "Another `rollback` goes on from here; after `fail`, the next such request does.",
+    "Another `rollback` continues from here; after `fail`, the next such request does.",
 )
 _CONNECTIVITY_END = Advice(
     (RETRY, ROLLBACK, FAIL),
-    "`retry` goes on from here; `rollback` gives the ports their former places; after "
-    "`fail`, the same request sent again goes on.",
+    "`retry` continues from here; `rollback` gives the ports their former places; "
+    "after `fail`, the same request sent again continues.",
 )
 # Between the hooks of an operation.
 _SERVERS = "servers"
@@ -476,7 +476,7 @@ class V2Driver:
 
 def _left_behind(hook: V2Hook, error: errors.ParamError) -> None:
     LOG.warning(
-        "VNF instance %s: an inventory directory, if there is any, stays on the "
+        "VNF instance %s: a cluster directory, if there is any, stays on the "
         "Ansible server: %s",
         hook.vnf_id,
         error,
@@ -501,7 +501,7 @@ def _see_counted(call: HookCall) -> None:
     more = call.uncounted(present) - Counter(call.added())
     if more:
         raise errors.UnsupportedOperation(
-            detail=f"Heat has {more.total()} VM(s) of an operation that was given up "
+            detail=f"Heat has {more.total()} VM(s) of an operation that was abandoned "
             "with `fail`, which Tacker does not count: it would have Heat delete other "
             "workers.",
             hint="Nothing was changed; heal one worker, which joins them and has "
@@ -559,7 +559,7 @@ def _kept(call: HookCall) -> frozenset[str]:
 
 
 def _former_requests(vnf_id: str) -> Sequence[Mapping[str, Any]]:
-    """``additionalParams`` of the operations that ended well, latest first.
+    """``additionalParams`` of the operations that succeeded, latest first.
 
     :raises TackerError: Tacker's database cannot be read.
     """

@@ -34,7 +34,7 @@ _WAY_OUT = Advice(
     "Send a heal or scale request that repeats what is missing; what it gives is known "
     "from then on.",
 )
-_REMEDY = "The next heal of a VNFC has Tacker count them anew."
+_REMEDY = "The next heal of a VNFC has Tacker count them again."
 
 
 def registered(context: Any) -> Iterator[tuple[str, str]]:
@@ -219,7 +219,7 @@ class V2Record:
         return hook, hook.with_former_secrets(self.carried_out, _WAY_OUT)
 
     def carried_out(self) -> list[Mapping[str, Any]]:
-        """``additionalParams`` of the operations that ended well, latest first."""
+        """``additionalParams`` of the operations that succeeded, latest first."""
         return [
             (row.get("operationParams") or {}).get("additionalParams") or {}
             for row in reversed(self._operations)

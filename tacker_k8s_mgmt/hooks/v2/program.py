@@ -32,7 +32,7 @@ _OUT, _ERR = 1, 2
 _PR_SET_PDEATHSIG = 1
 _ENDED = 128 + signal.SIGTERM
 _STOPPED = (
-    "tacker-conductor was stopped. Start it: `retry` goes on from where the work was."
+    "tacker-conductor was stopped. Start it: `retry` continues from where the work was."
 )
 
 

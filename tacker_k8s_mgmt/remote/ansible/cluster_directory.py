@@ -354,7 +354,7 @@ class ClusterDirectory:
         except UnicodeDecodeError:
             # Not chained: the cause has the content, which may be a secret.
             raise errors.DamagedFile(
-                path=path, host=self._session.host, reason="it is no text"
+                path=path, host=self._session.host, reason="it is not a text"
             ) from None
 
     def drop_facts(self, hosts: Iterable[str]) -> None:
@@ -380,7 +380,7 @@ class ClusterDirectory:
     def remove(self) -> bool:
         """Remove the directory if this VNF owns it; return whether it did.
 
-        It is no error if it does not exist or belongs to another VNF.
+        It is not an error if it does not exist or belongs to another VNF.
 
         :raises OwnershipError: it was moved, or is a link, since it was claimed; or
             there are directories of other clusters in it, and only the rest is deleted.

@@ -152,7 +152,7 @@ class RunDirectories:
             playbook, digest = (str(request.get(name, "")) for name in _IDENTITY)
         except (ValueError, AttributeError):
             raise errors.DamagedFile(
-                path=path, host=session.host, reason="it is no request"
+                path=path, host=session.host, reason="it is not a request"
             ) from None
         return RunRecord(
             run=view.run,
@@ -435,7 +435,7 @@ class PlaybookRunner:
         try:
             return self._retry(read, patience=limits.idle)
         except errors.RemoteError as error:
-            continues = f"The playbook run {run} goes on by itself."
+            continues = f"The playbook run {run} continues by itself."
             error.hint = f"{error.hint} {continues}".lstrip()
             raise
 

@@ -268,7 +268,7 @@ class ClusterApi:
         """
         draining.drain(self._client, self._present(names), policy, self.nodes)
 
-    def evict_dead(self, names: Sequence[str]) -> None:
+    def force_evict(self, names: Sequence[str]) -> None:
         """Free the pods and volumes of nodes whose machines no longer exist.
 
         It does not wait for a kubelet. Never use it for a machine that may still run,
@@ -276,7 +276,7 @@ class ClusterApi:
         ``node.kubernetes.io/out-of-service`` until :meth:`remove_nodes`.
         """
         present = [node.name for node in self._present(names)]
-        draining.evict_dead(self._client, present)
+        draining.force_evict(self._client, present)
 
     def remove_nodes(self, names: Sequence[str], limit: float = _GONE_LIMIT) -> None:
         """Delete these Node objects, and their VolumeAttachments.
@@ -294,7 +294,7 @@ class ClusterApi:
         """Write its load balancer's address into a Service's status; "" removes it."""
         services.publish(self._client, service, address)
 
-    def api_problem(self) -> str:
+    def api_readiness(self) -> str:
         """Return why the node's own API server is not ready, or "".
 
         Names the failed checks or, without their report, quotes kubectl.

@@ -32,7 +32,7 @@ _OUT_OF_SERVICE = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 _ATTACHMENT = "VolumeAttachment"
 
 
-def evict_dead(client: KubeClient, names: Sequence[str]) -> None:
+def force_evict(client: KubeClient, names: Sequence[str]) -> None:
     """Free pods and volumes of nodes without a machine; see ``ClusterApi``."""
     if not names:
         return
@@ -144,12 +144,12 @@ def drain(
         raise errors.DrainError(
             failed=len(failed),
             outcomes=[report(outcome) for outcome in outcomes],
-            nowhere_to_go=_nowhere_to_go(failed, nodes, every),
+            no_other_node=_no_other_node(failed, nodes, every),
             hint=policy.advice(outcomes),
         )
 
 
-def _nowhere_to_go(
+def _no_other_node(
     failed: Sequence[DrainOutcome],
     leaving: Sequence[NodeObject],
     every: Callable[[], Sequence[NodeObject]],
@@ -238,7 +238,7 @@ class _Drain:
         return "pods are left that were deleted at once"
 
     def _movable(self) -> tuple[Pod, ...]:
-        return self._policy.movable(pods_on(self._client, self._node.name))
+        return self._policy.evictable(pods_on(self._client, self._node.name))
 
     def _budgets(self) -> tuple[Budget, ...]:
         kind = "poddisruptionbudgets"

@@ -492,7 +492,7 @@ def _refusals(error: errors.CommandFailed, objects: Sequence[Object]) -> list[st
 
 
 def _distinct(lines: Iterable[str], objects: Sequence[Object]) -> list[str]:
-    """kubectl's errors, without those that the objects themselves will mend."""
+    """kubectl's errors, without those that the objects themselves will fix."""
     namespaces = {
         one["metadata"]["name"] for one in objects if one["kind"] == "Namespace"
     }

@@ -35,7 +35,7 @@ OK, PROBLEMS, USAGE = 0, 1, 2
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
-EXIT_CODES = "0 all is well, 1 problems were found, 2 wrong or unreadable input"
+EXIT_CODES = "0 no problem, 1 problems were found, 2 wrong or unreadable input"
 
 
 class UsageError(Exception):
@@ -165,7 +165,7 @@ def check_output(path: Path, *, force: bool) -> None:
 
     :param force: replace an existing file.
     :raises UsageError: it exists, or its directory does not.
-    :raises NotWritten: it is no file that may be replaced.
+    :raises NotWritten: it is not a file that may be replaced.
     """
     if files.exists(path) and not force:
         raise UsageError(f"{path} exists; --force replaces it")

@@ -82,7 +82,7 @@ def read(path: Path) -> dict[str, bytes]:
     """The files of the zip at *path*.
 
     :raises OSError: there is no such file, or it may not be read.
-    :raises PackageError: it is no zip, is damaged, a name leads out of it, or it is
+    :raises PackageError: it is not a zip, is damaged, a name leads out of it, or it is
         too large.
     """
     try:

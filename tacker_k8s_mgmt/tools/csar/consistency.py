@@ -88,7 +88,7 @@ def _path_problems(
         }
     )
     for path in hot.parameter_paths(dict(base.top.resources)):
-        # Of addresses, the path goes on with an index.
+        # Of addresses, the path continues with an index.
         if path[0] == "nfv" and path[:4] not in filled:
             yield f"{base.top.name}: {'.'.join(path)} gets no value"
 

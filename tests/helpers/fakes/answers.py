@@ -21,7 +21,7 @@ class Host:
 
     :param answers: the first entry of which all words are in the command counts: a text
         as it is, a function that makes an error, the objects of a table, or JSON.
-    :param spoil: what is made of each text that is sent.
+    :param damage: what is made of each text that is sent.
     """
 
     host = "192.0.2.7"

@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.features.node_settings.marks import NodeMetadata, Workload
 from tacker_k8s_mgmt.model.nodes import CORDONED
 from tacker_k8s_mgmt.model.services import PROXY_MODE, Service
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
-from tests.helpers.fakes.nodes import FakeNode, nowhere_to_go
+from tests.helpers.fakes.nodes import FakeNode, no_other_node
 from tests.helpers.fakes.state import SiteState
 
 
@@ -96,7 +96,7 @@ class FakeCluster:
             )
         ]
 
-    def api_problem(self) -> str:
+    def api_readiness(self) -> str:
         return ""
 
     def version(self) -> str:
@@ -142,11 +142,11 @@ class FakeCluster:
         return errors.DrainError(
             failed=len(names),
             outcomes=outcomes,
-            nowhere_to_go=nowhere_to_go(specs, names, self.nodes()),
+            no_other_node=no_other_node(specs, names, self.nodes()),
         )
 
-    def evict_dead(self, names: Sequence[str]) -> None:
-        self._site.touch("cluster.evict_dead")
+    def force_evict(self, names: Sequence[str]) -> None:
+        self._site.touch("cluster.force_evict")
         for name in names:
             self._site.pods.pop(name, None)
 

@@ -57,7 +57,7 @@ def takes(node: FakeNode, spec: Mapping[str, Any]) -> bool:
     )
 
 
-def nowhere_to_go(
+def no_other_node(
     specs: Collection[Mapping[str, Any]],
     leaving: Collection[str],
     nodes: Iterable[FakeNode],

@@ -30,8 +30,8 @@ class FakeVims:
         self._site.change("vim", spec)
         return "vim-id"
 
-    def move_helm(self, hosts: Sequence[str]) -> bool:
-        self._site.touch("vims.move_helm")
+    def update_helm_hosts(self, hosts: Sequence[str]) -> bool:
+        self._site.touch("vims.update_helm_hosts")
         spec = self._site.vim
         if spec is None or spec.helm is None or spec.helm.hosts == tuple(hosts):
             return False

@@ -38,7 +38,7 @@ class FakeWorkDir:
         text = self._site.files.get(name)
         if text is not None and "\ufffd" in text:
             path = f"{self.path}/{name}"
-            raise errors.DamagedFile(path=path, host="a", reason="it is no text")
+            raise errors.DamagedFile(path=path, host="a", reason="it is not a text")
         return text
 
     def clear(self, keep: Sequence[str] = ()) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a history goes on after each operation, and how it ends."""
+"""How a history continues after each operation, and how it ends."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -80,7 +80,7 @@ class Course(RuleBasedStateMachine):
 
     def _ended(self, operation: Operation, done: bool) -> None:
         tacker, kind = self.tacker, operation.kind
-        note(f"{kind.name} {'has ended well' if done else operation.text}")
+        note(f"{kind.name} {'has succeeded' if done else operation.text}")
         if not done:
             self._check(operation, self._unexpected(operation))
             return
@@ -92,7 +92,7 @@ class Course(RuleBasedStateMachine):
         self._check(operation, found)
 
     def _trust(self, operation: Operation) -> None:
-        """What an operation that has ended well has mended."""
+        """What an operation that has succeeded has fixed."""
         kind, tampered, site = operation.kind, self.tampered, self.tacker.site
         if kind in (Kind.HEAL_ALL, Kind.INSTANTIATE, Kind.TERMINATE):
             self.tampered, self.broken = Tampered(), False
@@ -158,7 +158,7 @@ class Course(RuleBasedStateMachine):
         site.finish(by_hand=True)
 
     def teardown(self) -> None:
-        """Mend everything, and bring the history to an end."""
+        """Fix everything, and bring the history to an end."""
         if self._place is None:
             return
         try:

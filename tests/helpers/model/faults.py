@@ -20,7 +20,7 @@ _CHANGES = {
     "workdir": ("write", "remove", "clear"),
     "playbooks": ("run",),
     "cluster": (
-        *("cordon", "uncordon", "drain", "evict_dead", "remove_nodes"),
+        *("cordon", "uncordon", "drain", "force_evict", "remove_nodes"),
         *("mark", "publish", "move_cluster_info"),
     ),
     "balancer": ("call",),

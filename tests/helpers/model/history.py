@@ -189,7 +189,7 @@ class History(Course):
     @when(_whole)
     @rule(which=_which)
     def member_is_marked_unhealthy(self, which: int) -> None:
-        """A heal that was given up leaves that, too; the VM works."""
+        """A heal that was abandoned leaves that, too; the VM works."""
         site = self.tacker.site
         bound = [vm for vm in site.workers if vm.server_id not in site.deleted]
         if bound:

@@ -16,7 +16,7 @@ JOINING = (Kind.INSTANTIATE, Kind.SCALE_OUT, Kind.HEAL, Kind.HEAL_ALL)
 
 @dataclass
 class Tampered:
-    """What has been changed by hand, or is not known after a modification given up.
+    """What has been changed by hand, or is not known after a modification abandoned.
 
     :ivar routes: names of workers whose routes were deleted.
     :ivar nodes: ids of servers whose Node objects were deleted.
@@ -61,7 +61,7 @@ def nothing_lost(site: ModelSite, tampered: Tampered) -> Iterator[str]:
 def after_success(
     tacker: Tacker, operation: Operation, tampered: Tampered
 ) -> Iterator[str]:
-    """What does not hold after an operation that has ended well."""
+    """What does not hold after an operation that has succeeded."""
     kind = operation.kind
     if kind is Kind.TERMINATE:
         # What cannot be removed is logged, and keeps no VNF instance.

@@ -14,7 +14,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, Unfinished
 from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY, GroupSize
-from tests.helpers.fakes.nodes import FakeNode, machine, nowhere_to_go
+from tests.helpers.fakes.nodes import FakeNode, machine, no_other_node
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.model.faults import Gate
 from tests.helpers.model.parts import (
@@ -86,7 +86,7 @@ class ModelSite(FakeSite):
     def resize(self, size: int, by_hand: bool = False) -> None:
         """Set the group's size: failed members are deleted first, then the oldest.
 
-        A failed member that stays is built anew.
+        A failed member that stays is rebuilt.
 
         :param by_hand: no hook was called before.
         """
@@ -114,7 +114,7 @@ class ModelSite(FakeSite):
     def rebuild(
         self, servers: Collection[str], fails: bool = False, by_hand: bool = False
     ) -> None:
-        """Build VMs anew in their places.
+        """Rebuild VMs in their places.
 
         :param fails: Heat does not complete them.
         """
@@ -142,11 +142,11 @@ class ModelSite(FakeSite):
             self._lose(server)
 
     def finish(self, by_hand: bool = False) -> None:
-        """Have Heat build anew what it has not completed, or what is marked."""
+        """Have Heat rebuild what it has not completed, or what is marked."""
         self.rebuild(self.unfinished & self.every(), by_hand=by_hand)
 
     def replace_all(self, size: int) -> None:
-        """Build everything anew."""
+        """Rebuild everything."""
         self.erase()
         self.create(size)
 
@@ -246,7 +246,7 @@ class ModelSite(FakeSite):
     def begin(
         self, targets: Iterable[str], free: bool, serviced: Iterable[str] = ()
     ) -> None:
-        """Begin an operation, or go on with it."""
+        """Begin an operation, or continue with it."""
         self.targets, self.free = frozenset(targets), free
         self.serviced = frozenset(serviced)
         self.begun = self.full_members()
@@ -272,7 +272,7 @@ class ModelSite(FakeSite):
             pods = self.pods.get(node.name) if node.name in names else ()
             specs = [self.pod_specs.get(pod, {}) for pod in pods or ()]
             answers = node.machine_id in answering
-            if specs and answers and not nowhere_to_go(specs, names, nodes):
+            if specs and answers and not no_other_node(specs, names, nodes):
                 self.gate.violations.append(f"removed {node.name} with its pods")
 
     def remove(self, name: str) -> None:

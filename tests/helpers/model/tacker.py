@@ -115,7 +115,7 @@ class Tacker(abc.ABC):
     # Verbs
 
     def send(self, operation: Operation, troubles: Troubles = CALM) -> bool:
-        """Send the request of an operation; returns whether it has ended well."""
+        """Send the request of an operation; returns whether it has succeeded."""
         return self._try(operation, troubles)
 
     def retry(self, troubles: Troubles = CALM) -> bool:

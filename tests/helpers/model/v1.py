@@ -144,7 +144,7 @@ class V1(Tacker):
     def targets(self, operation: Operation) -> frozenset[str]:
         vnfcs = self.vnfcs()
         if operation.kind is Kind.SCALE_IN:
-            # A retry chooses anew.
+            # A retry chooses again.
             stacks = operation.data["stacks"] = self._leaving_stacks()
             found = self.site.vnfcs()
             return frozenset(server for server, _, stack in found if stack in stacks)

@@ -2,7 +2,7 @@
 """Tacker's v2 API (``vnflcm_driver_v2.py``), with our hooks.
 
 A retry runs both hooks again, with the VNF instance as it was before the operation.
-Changes of the instance are stored when the operation has ended well. What the hooks
+Changes of the instance are stored when the operation has succeeded. What the hooks
 pass on between them is stored by a failed hook, and not by a killed one.
 """
 

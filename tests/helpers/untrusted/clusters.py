@@ -366,7 +366,7 @@ CLUSTER: Mapping[str, Fed] = {
             ],
         },
         lambda client: all_of(
-            lambda: draining.evict_dead(client, ["w"]),
+            lambda: draining.force_evict(client, ["w"]),
             lambda: draining.remove_nodes(client, ["w"], 0),
         ),
         "draining._remaining",

@@ -22,7 +22,7 @@ class Fed:
     """A reader's text.
 
     :param valid: what it is made of: a text, or a value for JSON.
-    :param read: reads such a value, after the function that spoils its text.
+    :param read: reads such a value, after the function that damages its text.
     :param readers: the readers that read it.
     """
 

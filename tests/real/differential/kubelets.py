@@ -81,7 +81,7 @@ class Kubelets:
             self._threads.append(threading.Thread(target=self._run_pods))
 
     def start(self) -> None:
-        """Register the nodes and go on until :meth:`stop`."""
+        """Register the nodes and continue until :meth:`stop`."""
         for kubelet in self._kubelets.values():
             kubelet.register()
         for thread in self._threads:

@@ -81,7 +81,7 @@ class Live(Sandbox):
 
 
 def runs(pid: int) -> bool:
-    """Whether it still does; it is not our child, somebody else buries it."""
+    """Whether it still does; it is not our child, someone else buries it."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -98,7 +98,7 @@ def test_the_distributions_file_is_kept_once(fresh):
     fresh.config.parent.mkdir()
     fresh.config.write_text("global\n    # the distribution's\n")
     fresh.do(*INSTALL)
-    fresh.config.write_text("# somebody else's\n")
+    fresh.config.write_text("# someone else's\n")
     fresh.do(*INSTALL)
     assert "the distribution's" in fresh.original.read_text()
 

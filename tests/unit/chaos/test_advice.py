@@ -15,10 +15,14 @@ HOOKS = ROOT / "tacker_k8s_mgmt" / "hooks"
 @pytest.mark.parametrize(
     ("error", "verbs", "against"),
     [
-        ("`retry` goes on from here; `fail` gives the operation up.", "retry fail", ""),
+        (
+            "`retry` continues from here; `fail` gives the operation up.",
+            "retry fail",
+            "",
+        ),
         ("Send `fail` for this operation, then a corrected request.", "fail", ""),
         (
-            "`retry` goes on from here, `rollback` removes what there is, and after "
+            "`retry` continues from here, `rollback` removes what there is, and after "
             "`fail` it stays until the VNF is instantiated again.",
             "retry rollback",
             "",
@@ -42,7 +46,7 @@ HOOKS = ROOT / "tacker_k8s_mgmt" / "hooks"
             "fail",
             "",
         ),
-        ("Heat has 1 VM(s) of an operation that was given up with `fail`.", "", ""),
+        ("Heat has 1 VM(s) of an operation that was abandoned with `fail`.", "", ""),
         ("No valid host was found.", "", ""),
         ("", "", ""),
     ],
@@ -55,7 +59,7 @@ def test_verbs(error, verbs, against):
 
 def test_commands():
     told = advice.read(
-        "Have Heat go on with `openstack stack update --existing --wait S` and send "
+        "Have Heat continue with `openstack stack update --existing --wait S` and send "
         "`retry`; `known_hosts` has the keys."
     )
     assert told.commands == ("openstack stack update --existing --wait S",)
@@ -64,7 +68,7 @@ def test_commands():
 
 def test_what_has_to_follow():
     assert advice.read("The next scale-out or heal joins them.").joins
-    assert advice.read("Send `fail`; the same request sent again goes on.").again
+    assert advice.read("Send `fail`; the same request sent again continues.").again
     assert advice.read("The file /x/known_hosts is not as written. Delete it.").deletes
     assert advice.read("Nothing.") == advice.Advice()
 

@@ -20,8 +20,8 @@ HEAL = "openstack vnflcm heal ID --vnfc-instance vnfc-9"
 class World:
     """A cluster of which ``cluster check`` prints a scene, and what is done to it."""
 
-    def __init__(self, scene, silent, mend):
-        self.scene, self.silent, self.mend = scene, silent, mend
+    def __init__(self, scene, silent, fix):
+        self.scene, self.silent, self.fix = scene, silent, fix
         self.done = []
         self.id = "vnf"
 
@@ -55,7 +55,7 @@ class World:
 
     def act(self, text):
         self.done.append(text)
-        self.mend(self, text)
+        self.fix(self, text)
 
     def kubectl(self, *arguments):
         self.act(" ".join(("kubectl", *arguments)))
@@ -67,8 +67,8 @@ class World:
 @pytest.fixture
 def run(tmp_path, monkeypatch):
 
-    def run(scene, mend, silent=()):
-        world = World(scene, list(silent), mend)
+    def run(scene, fix, silent=()):
+        world = World(scene, list(silent), fix)
         monkeypatch.setattr(checking, "check", lambda cluster, *a: cluster.check(*a))
         monkeypatch.setattr(client, "hosts", lambda: [])
         monkeypatch.setattr(
@@ -115,16 +115,16 @@ def lost():
 
 
 def test_load_balancer_is_healed_before_its_workers(run):
-    def mend(world, text):
+    def fix(world, text):
         assert text == HEAL
         world.silent.clear()
         workers(world.scene, ready=True)
 
-    assert run(lost(), mend, ["balancer"]) == ("", [HEAL])
+    assert run(lost(), fix, ["balancer"]) == ("", [HEAL])
 
 
 def test_haproxy_is_started_before_a_heal(run):
-    def mend(world, text):
+    def fix(world, text):
         world.scene.balancing.update(active=True, current=True)
         world.scene.backends = Scene().backends
         workers(world.scene, ready=True)
@@ -132,11 +132,11 @@ def test_haproxy_is_started_before_a_heal(run):
     scene = lost()
     status_spoilers.balancer_stopped(scene)
     start = "externalLB systemctl start haproxy"
-    assert run(scene, mend) == ("", [start])
+    assert run(scene, fix) == ("", [start])
 
 
 def test_haproxy_that_does_not_start_is_healed(run):
-    def mend(world, text):
+    def fix(world, text):
         if text == HEAL:
             world.scene.balancing.update(active=True, current=True)
             world.scene.backends = Scene().backends
@@ -144,27 +144,27 @@ def test_haproxy_that_does_not_start_is_healed(run):
     scene = Scene()
     status_spoilers.balancer_stopped(scene)
     start = "externalLB systemctl start haproxy"
-    assert run(scene, mend) == ("", [start, HEAL])
+    assert run(scene, fix) == ("", [start, HEAL])
 
 
 def test_worker_is_healed_at_once(run):
-    def mend(world, text):
+    def fix(world, text):
         world.scene.node(W5, ready=True)
 
     scene = Scene()
     status_spoilers.not_ready(scene)
-    left, done = run(scene, mend)
+    left, done = run(scene, fix)
     assert (left, done) == ("", [HEAL])
     assert BALANCER not in done
 
 
 def test_worker_is_uncordoned(run):
-    def mend(world, text):
+    def fix(world, text):
         world.scene.node(W5, unschedulable=False)
 
     scene = Scene()
     status_spoilers.cordoned(scene)
-    assert run(scene, mend) == ("", [f"kubectl uncordon {W5}"])
+    assert run(scene, fix) == ("", [f"kubectl uncordon {W5}"])
 
 
 def test_host_keys_are_recorded_by_a_modification(monkeypatch, tmp_path):

@@ -13,7 +13,7 @@ from tests.chaos import operator as operating
 from tests.chaos.pace import PACES
 from tests.chaos.record import FINDING, VERB, Record, read
 
-RESUME = "heal_end, step 3/17: no. `retry` goes on from here; `fail` gives it up."
+RESUME = "heal_end, step 3/17: no. `retry` continues from here; `fail` gives it up."
 JOINS = "scale_end: no. Send `fail`: the new VMs stay, and the next heal joins them."
 
 

@@ -60,7 +60,7 @@ def test_summary_of_a_step(events, steps):
     assert [one.plan for one in done] == steps
     first = done[0]
     assert (first.outcome, first.seconds) == ("recovered", 6.5)
-    assert first.began < first.requested < first.struck < first.mended < first.rested
+    assert first.began < first.requested < first.struck < first.fixed < first.rested
     assert first.course == ["FAILED_TEMP", "retry (error)", "COMPLETED"]
 
 

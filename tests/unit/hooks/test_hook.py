@@ -72,12 +72,12 @@ def test_wrong_parameters_say_what_to_send_once_and_touch_nothing(call):
     ("error", "sent", "verb"),
     [
         (
-            errors.ClusterError(detail="No.", hint="Mend it."),
+            errors.ClusterError(detail="No.", hint="Fix it."),
             "Send it again.",
             "retry",
         ),
         (
-            errors.UnsupportedOperation(detail="No.", hint="Mend it."),
+            errors.UnsupportedOperation(detail="No.", hint="Fix it."),
             "Send another.",
             "fail",
         ),
@@ -87,7 +87,7 @@ def test_failed_step_says_what_is_left_and_what_to_send(call, error, sent, verb)
     with pytest.raises(errors.StepFailed) as caught, cluster(call):
         call.run(fails(error))
     assert str(caught.value).endswith(
-        f"(work) failed: No. Mend it. Something is left. {sent}"
+        f"(work) failed: No. Fix it. Something is left. {sent}"
     )
     assert recorded(call)[-1]["verbs"] == [verb]
 

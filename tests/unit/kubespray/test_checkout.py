@@ -21,7 +21,7 @@ LIMITS = """---
     maximal_ansible_version: {}
 """
 PUT = "put a checkout of v2.24 to v2.31 at ansible.kubespray_root_path"
-ALLOW = "set ansible.allow_unknown_release to go on with it at your own risk"
+ALLOW = "set ansible.allow_unknown_release to continue with it at your own risk"
 NOTHING_SPECIAL = parsed()
 ANY_RELEASE = parsed({"ansible.allow_unknown_release": True})
 

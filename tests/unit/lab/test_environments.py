@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which environments there are, and when they are built anew."""
+"""Which environments there are, and when they are rebuilt."""
 
 import io
 import re

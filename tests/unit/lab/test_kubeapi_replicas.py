@@ -147,7 +147,7 @@ def test_without_a_majority_of_etcd_nothing_is_served(plane, monkeypatch):
     wait_for(lambda: plane.request(port, "GET", "/readyz")[0] == 500)
     assert plane.request(port, "GET", "/livez")[0] == 500
     with monkeypatch.context() as meanwhile:
-        # Each of them waits that long for somebody who serves.
+        # Each of them waits that long for someone who serves.
         meanwhile.setattr(replica, "_PATIENCE", 1.0)
         for one in plane.servers:
             assert plane.request(one, "GET", "/api/v1/nodes")[0] == 503

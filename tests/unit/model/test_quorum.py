@@ -95,9 +95,9 @@ def test_the_first_is_refused_when_the_release_cannot_reorder():
 def test_the_error_lists_healthy_and_failed_members():
     said = refusal(planes(3), members(3, 3), names(1))
     assert said == (
-        "without control-plane-1, 1 of 3 control planes would be left well, and etcd "
-        "needs 2 to go on. Well: control-plane-1 (etcd1); control-plane-2 (etcd2), "
-        "etcd's leader. Not well: control-plane-3 (etcd3): its etcd member: "
+        "without control-plane-1, 1 of 3 control planes would be left healthy, and "
+        "etcd needs 2 to continue. Healthy: control-plane-1 (etcd1); control-plane-2 "
+        "(etcd2), etcd's leader. Unhealthy: control-plane-3 (etcd3): its etcd member: "
         "connection refused"
     )
 
@@ -115,7 +115,7 @@ def test_a_dead_leader_is_no_leader():
 @pytest.mark.parametrize(
     ("problem", "text"),
     [
-        ({"api_problem": "HTTP status 503"}, "its API server: HTTP status 503"),
+        ({"api_readiness": "HTTP status 503"}, "its API server: HTTP status 503"),
         ({"node_problem": "KubeletNotReady"}, "its node: KubeletNotReady"),
     ],
 )

@@ -265,7 +265,7 @@ class TestEnd:
         site = made()
         everything_moved(site)
         site.workers[1] = replace(site.workers[1], server_id="anew")
-        with pytest.raises(errors.StepFailed, match=f"built anew: {FIVE}") as caught:
+        with pytest.raises(errors.StepFailed, match=f"rebuilt: {FIVE}") as caught:
             end(site)
         assert site.vim.auth_url == "https://198.51.100.9:6443"
         assert "next scale-out" in str(caught.value)

@@ -250,7 +250,7 @@ def test_load_balancer_that_is_being_rebuilt_is_waited_for(site, kind, arguments
     with pytest.raises(errors.StepFailed, match="has no complete VM") as caught:
         run(kind, site, WANTED, **arguments)
     assert "Wait for the end of its heal" in str(caught.value)
-    # The advice is that for what a retry can mend.
+    # The advice is that for what a retry can fix.
     assert not isinstance(caught.value.__cause__, errors.UnsupportedOperation)
     site.load_balancer = balancer
     run(kind, site, WANTED, **arguments)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that a scale-in or heal leaves halfway when it is given up."""
+"""Workers that a scale-in or heal leaves halfway when it is abandoned."""
 
 import pytest
 

@@ -185,7 +185,7 @@ class TestWorkers:
         site.workers = [
             worker for worker in site.workers if worker.server_id != "server-5"
         ]
-        with pytest.raises(errors.StepFailed, match="Heat has not built") as caught:
+        with pytest.raises(errors.StepFailed, match="Heat has not rebuilt") as caught:
             heal_end(site, "server-5")
         assert FIVE in str(caught.value)
         # Tacker would update no stack that has failed.
@@ -209,7 +209,7 @@ class TestWorkers:
         new = rebuild(site, "server-5")
         site.faults.add("run scale")
         with pytest.raises(
-            errors.StepFailed, match="stay in the inventory; if this heal is given up"
+            errors.StepFailed, match="stay in the inventory; if this heal is abandoned"
         ):
             heal_end(site, *new)
         assert FIVE in site.listed

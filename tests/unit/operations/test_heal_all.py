@@ -203,7 +203,7 @@ def test_retry_of_both_hooks_goes_on(site, fault):
 
 @pytest.mark.parametrize("fault", STEPS)
 def test_next_heal_refuses_the_half_made_cluster_that_heat_has_kept(site, fault):
-    """Heat has stopped in a second heal, after the first was given up."""
+    """Heat has stopped in a second heal, after the first was abandoned."""
     heal_all_start(site)
     replace_all(site)
     site.faults.add(fault)
@@ -269,7 +269,7 @@ def test_start_refuses_without_a_change(site, refused):
 
 
 def test_start_refuses_a_recorded_vm_that_tacker_leaves_as_it_is(site):
-    """One of a scale-out that was given up, which Tacker does not list."""
+    """One of a scale-out that was abandoned, which Tacker does not list."""
     listed = servers_of(site)
     site.workers.append(machine(Role.WORKER, 6))
     operations.scale_out(site, "server-6")

@@ -297,8 +297,8 @@ class TestRefused:
         site = AvailableSite()
         site.kill("server-3")
         message = self.refused(site, "server-2", "server-55")
-        assert "1 of 3 control planes would be left well" in message
-        assert f"Not well: {THREE} (etcd3)" in message
+        assert "1 of 3 control planes would be left healthy" in message
+        assert f"Unhealthy: {THREE} (etcd3)" in message
         heal(site, "server-3")
         assert_whole(site, ONE, TWO, THREE)
 

@@ -149,7 +149,7 @@ class TestControlPlanes:
         silent = site.control_planes[1].server_id
         former = set(site.helm_hosts)
         state = ClusterState(dependencies(WANTED, site, FakeClock()))
-        state.nodes = state.listed()
+        state.nodes = state.require_inventory()
         site.dead.add(silent)
         site.helm_hosts.clear()
         login = registration.prepare(state, ACCESS)
@@ -159,7 +159,7 @@ class TestControlPlanes:
 
     def test_error_names_why_none_answers(self, site):
         state = ClusterState(dependencies(WANTED, site, FakeClock()))
-        state.nodes = state.listed()
+        state.nodes = state.require_inventory()
         site.dead = {plane.server_id for plane in site.control_planes}
         with pytest.raises(errors.ClusterError, match="No control plane answers"):
             registration.prepare(state, ACCESS)

@@ -96,7 +96,7 @@ class TestInstantiate:
 
     @pytest.mark.parametrize("kept", ["all", "hosts.yaml", "joined.json"])
     def test_nothing_is_left_of_a_former_cluster_whose_vms_are_gone(self, kept):
-        """It was given up, or its directory could not be removed at its end."""
+        """It was abandoned, or its directory could not be removed at its end."""
         site = operations.instantiated()
         exposed: dict[str, Any] = {"owner": VNF, "namespace": "shop", "service": "web"}
         exposed |= {"protocol": "tcp", "port": 80, "node_port": 30080}
@@ -315,7 +315,7 @@ class TestInstantiate:
                 ),
                 {
                     "failed_tasks": [{"host": "w1", "task": "Join", "message": "***"}],
-                    "advice": "Mend the cause; kubespray can be run again. `retry` it.",
+                    "advice": "Fix the cause; kubespray can be run again. `retry` it.",
                 },
             ),
             (

@@ -244,7 +244,7 @@ class TestScaleOut:
         [
             "playbooks.stop",
             "balancer.remove-worker",
-            "cluster.evict_dead",
+            "cluster.force_evict",
             "cluster.remove_nodes",
         ],
     )
@@ -488,7 +488,7 @@ class TestScaleIn:
         site.dead.add("server-5")
         scale_in(site, "server-5")
         assert "cluster.drain" in site.calls
-        assert "cluster.evict_dead" not in site.calls
+        assert "cluster.force_evict" not in site.calls
         assert site.runs[0].extra_vars["reset_nodes"] is False
         assert site.members == [MASTER, FIFTY_FIVE]
 
@@ -498,7 +498,7 @@ class TestScaleIn:
         site.dead.clear()
         scale_in(site, "server-5")
         assert "cluster.drain" in site.calls
-        assert "cluster.evict_dead" not in site.calls
+        assert "cluster.force_evict" not in site.calls
         # Its pods stay, terminating, and kubespray drains it for this long once more.
         assert site.runs[0].extra_vars["allow_ungraceful_removal"] is True
         assert site.runs[0].extra_vars["drain_timeout"] == "300s"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scale-out that goes on after a failure, or is taken back by a hook of its own."""
+"""A scale-out that continues after a failure, or is taken back by a hook of its own."""
 
 import copy
 
@@ -25,7 +25,7 @@ STEPS = [
     "lock",
     "machines",
     "balancer.remove-worker",
-    "cluster.evict_dead",
+    "cluster.force_evict",
     "cluster.remove_nodes",
     "workdir.write hosts.yaml",
     "save_host_keys",

@@ -10,13 +10,13 @@ from tests.helpers.operations import dependencies, instantiated
 from tests.helpers.requests import params
 
 
-@pytest.mark.parametrize("name", ["cluster", "endpoint", "planes"])
+@pytest.mark.parametrize("name", ["cluster", "endpoint", "control_planes"])
 def test_without_an_inventory_the_error_names_it(name):
     deps = dependencies(params(), instantiated(), FakeClock())
     state = ClusterState(deps)
     with pytest.raises(errors.ClusterError, match=r"control plane .* hosts\.yaml"):
         getattr(state, name)()
-    state.nodes = state.listed()
+    state.nodes = state.require_inventory()
     assert getattr(state, name)()
 
 
@@ -27,5 +27,5 @@ def test_a_lost_inventory_may_be_at_the_operators_former_place(is_operators):
     site.files.clear()
     state = ClusterState(dependencies(wanted, site, FakeClock()))
     with pytest.raises(errors.ClusterError) as caught:
-        state.listed()
+        state.require_inventory()
     assert ("copied from the former place" in str(caught.value)) is is_operators

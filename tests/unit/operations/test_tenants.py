@@ -246,7 +246,7 @@ def put(site, version, kind, name, namespace):
 
 class TestToken:
     def renewed(self, site):
-        """As by hand: the Secret is made anew, with another token."""
+        """As by hand: the Secret is recreated, with another token."""
         where = next(
             key for key in site.objects if key[0] == "Secret" and "blue" in key
         )

@@ -35,7 +35,7 @@ def record(site: UpgradingSite) -> dict:
     return json.loads(site.files[versions.FILE_NAME])
 
 
-def is_whole(site: UpgradingSite) -> bool:
+def is_complete(site: UpgradingSite) -> bool:
     """Every node has the version and is in use, and nothing is left to be done."""
     return (
         site.versions == {NEW}
@@ -74,7 +74,7 @@ class TestWhole:
         site = UpgradingSite(planes=3, workers=10)
         site.pods = {FIRST_WORKER: ["web"]}
         upgrade(site)
-        assert is_whole(site)
+        assert is_complete(site)
         assert [run.name for run in site.runs] == ["facts"] + 6 * ["upgrade-cluster"]
         assert site.batches[0] == PLANES
         assert [len(batch.split(",")) for batch in site.batches[1:]] == 5 * [2]
@@ -107,7 +107,7 @@ class TestWhole:
         site.kubelets[FIRST_WORKER] = NEW
         upgrade(site)
         assert site.batches == [OTHER_WORKER]
-        assert is_whole(site)
+        assert is_complete(site)
 
     def test_a_node_that_an_operator_has_cordoned_stays_so(self):
         site = UpgradingSite(planes=3)
@@ -194,7 +194,7 @@ class TestChecks:
         site.without_etcd = {"server-6"}
         message = failure(site)
         assert "without control-plane-10-10-0-4, 1 of 3 control planes" in message
-        assert "Mend or heal those that are not well" in message
+        assert "Fix or heal those that are not healthy" in message
         assert (site.changes, site.runs) == ([], [])
 
     @pytest.mark.parametrize("look", [check, upgrade])
@@ -280,7 +280,7 @@ class TestFailures:
             assert not any(site.is_closed(name) for name in site.members)
             assert len(routed(site)) == 2
         upgrade(site)
-        assert is_whole(site)
+        assert is_complete(site)
         site.start_again()
         upgrade(site)
         assert (site.changes, site.runs) == ([], [])
@@ -296,7 +296,7 @@ class TestFailures:
         assert "Kubernetes cannot go back" in message
         site.start_again()
         upgrade(site)
-        assert is_whole(site)
+        assert is_complete(site)
         if node.startswith("worker"):
             assert PLANES not in site.batches
             assert site.batches[0] == node
@@ -325,7 +325,7 @@ class TestFailures:
         assert routed(site) == [FIRST_WORKER, OTHER_WORKER]
         site.budget = ""
         upgrade(site)
-        assert is_whole(site)
+        assert is_complete(site)
 
     @pytest.mark.parametrize("runs", [0, 1])
     def test_a_retry_attaches_to_the_run_that_goes_on(self, runs):
@@ -335,12 +335,12 @@ class TestFailures:
             failure(site)
         site.breaks_off = True
         message = failure(site)
-        assert "The run goes on with" in message
+        assert "The run continues with" in message
         attached, seen = site.running, site.runs[-1].digest
         assert attached == seen
         site.start_again()
         upgrade(site)
-        assert is_whole(site)
+        assert is_complete(site)
         assert site.runs[0].digest == attached
         if runs:
             assert site.calls.count("cluster.drain") == 1
@@ -360,7 +360,7 @@ class TestFailures:
         failure(site)
         site.silent = {plane}
         upgrade(site)
-        assert is_whole(site)
+        assert is_complete(site)
 
     def test_two_sick_control_planes_are_not_touched(self):
         site = UpgradingSite(planes=3)
@@ -397,7 +397,7 @@ class TestAmongPlanes:
             heal_start(site, "server-6", wanted=RequestReader().update(stored(), None))
         message = str(caught.value)
         assert f"an upgrade to Kubernetes {NEW} has stopped between" in message
-        assert "go on with the upgrade, or heal without vnfcInstanceId" in message
+        assert "continue with the upgrade, or heal without vnfcInstanceId" in message
         assert (site.changes, site.runs) == ([], [])
 
     def test_workers_are_healed(self):
@@ -428,8 +428,8 @@ class TestAmongPlanes:
         site = self.stopped()
         site.silent = {SECOND, THIRD}
         message = failure(site)
-        assert "Mend those that are not well" in message
-        assert "Mend or heal" not in message
+        assert "Fix those that are not healthy" in message
+        assert "Fix or heal" not in message
 
     @pytest.mark.parametrize("kind", ["control_planes", "workers"])
     def test_no_hint_names_a_heal_of_one_whose_vm_is_gone(self, kind):
@@ -438,8 +438,8 @@ class TestAmongPlanes:
         message = failure(site)
         assert "heal or scale" not in message
         remedy = {
-            "control_planes": "VM back, to go on with the upgrade to 1.35.4, or heal "
-            "without vnfcInstanceId",
+            "control_planes": "VM back, to continue with the upgrade to 1.35.4, or "
+            "heal without vnfcInstanceId",
             "workers": "scale in first, which takes it out",
         }
         assert remedy[kind] in message

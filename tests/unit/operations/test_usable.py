@@ -74,7 +74,7 @@ class TestWorker:
         (removal,) = site.runs
         assert removal.extra_vars["reset_nodes"] is False
         assert ("cluster.drain" in site.calls) is ready
-        assert ("cluster.evict_dead" in site.calls) is not ready
+        assert ("cluster.force_evict" in site.calls) is not ready
         (new,) = rebuild(site, "server-5")[:1]
         site.unfit.clear()
         heal_end(site, new)

@@ -179,7 +179,7 @@ class TestLoadBalancer:
         delete_in_nova(site, BALANCER)
         heal_start(site, BALANCER)
         text = refused(heal_end, site, BALANCER)
-        assert "Heat has not built the VMs of these nodes anew: load-balancer" in text
+        assert "Heat has not rebuilt the VMs of these nodes: load-balancer" in text
 
     def test_cluster_check(self, site):
         delete_in_nova(site, BALANCER)
@@ -353,7 +353,7 @@ class TestFailedMember:
         assert failed.members == [MASTER, FIVE]
 
     def test_one_that_never_joined_may_be_deleted_with_it(self, site):
-        """What is left of a scale-out that was given up."""
+        """What is left of a scale-out that was abandoned."""
         site = instantiated()
         site.workers.append(machine(Role.WORKER, 7))
         site.unfinished.add("server-7")

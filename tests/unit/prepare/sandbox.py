@@ -83,7 +83,7 @@ def make_origin(directory: Path) -> None:
 
 
 def git(directory: Path, *words: str) -> None:
-    """Run git as somebody without a configuration."""
+    """Run git as someone without a configuration."""
     who = {
         f"GIT_{role}_{what}": "tests@tests.example"
         for role in ("AUTHOR", "COMMITTER")

@@ -195,7 +195,7 @@ class TestBroken:
         assert "after 3 s" in text
         assert "It is left as it is" in text
         assert record(cluster).state == "failed"
-        # The next attempt goes on.
+        # The next attempt continues.
         cluster.package_content = files()
         bring(cluster, wanted(SHOP))
         assert record(cluster).state == "applied"

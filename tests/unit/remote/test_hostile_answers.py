@@ -104,7 +104,7 @@ CALLS = {
     "nodes": lambda s: ClusterApi(s).nodes(),
     "workloads": lambda s: MetadataClient(client(s)).workloads(),
     "version": lambda s: ClusterApi(s).version(),
-    "readiness": lambda s: ClusterApi(s).api_problem(),
+    "readiness": lambda s: ClusterApi(s).api_readiness(),
     "cluster-info": lambda s: ClusterApi(s).move_cluster_info("10.0.0.1", "https://x"),
     "person": lambda s: ClusterApi(s).person_access("eve", "view", 600),
     "labels": lambda s: MetadataClient(client(s)).metadata(),

@@ -33,7 +33,7 @@ def web(name="web-1", **fields):
     ids=str,
 )
 def test_movable(fields, moves):
-    assert bool(DrainPolicy().movable([web(**fields)])) is moves
+    assert bool(DrainPolicy().evictable([web(**fields)])) is moves
 
 
 class TestAttempts:
@@ -152,7 +152,7 @@ RELAX = (
             id="local-storage",
         ),
         pytest.param(
-            [web(local_storage=True)], [], {}, f"Mend the cause.{FORCE}", id="unknown"
+            [web(local_storage=True)], [], {}, f"Fix the cause.{FORCE}", id="unknown"
         ),
     ],
 )

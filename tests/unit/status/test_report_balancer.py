@@ -48,7 +48,7 @@ def test_workers_of_a_dead_load_balancer_wait_for_its_heal():
     for name in (W5, W55):
         (finding,) = found[name].findings
         assert finding.text == "not Ready: NodeStatusUnknown"
-        assert finding.remedy.text.startswith("First mend the load balancer")
+        assert finding.remedy.text.startswith("First fix the load balancer")
     (finding,) = found[BALANCER].findings
     assert finding.text == f"does not answer, and {W5}, {W55} cannot do without it"
     assert "heal its VNFC before that of any node" in finding.remedy.text
@@ -60,7 +60,7 @@ def test_workers_of_a_stopped_haproxy_wait_for_its_start():
     lost(scene)
     status_spoilers.balancer_stopped(scene)
     found = rows(scene)
-    assert "First mend the load balancer" in next(found[W5].findings).remedy.text
+    assert "First fix the load balancer" in next(found[W5].findings).remedy.text
     (finding,) = found[BALANCER].findings
     assert "`sudo systemctl start haproxy` starts it" in finding.remedy.text
     assert commands(scene) == {BALANCER: [HEAL]}

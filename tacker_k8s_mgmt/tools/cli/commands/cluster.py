@@ -229,7 +229,7 @@ def _role(text: str) -> str:
 
 
 def _seconds(text: str) -> int:
-    """:raises argparse.ArgumentTypeError: it is no time, or too short."""
+    """:raises argparse.ArgumentTypeError: it is not a time, or too short."""
     found = re.fullmatch(r"(\d{1,6})([mhd])", text)
     seconds = int(found[1]) * _UNITS[found[2]] if found else 0
     if seconds < _SHORTEST:

@@ -99,7 +99,7 @@ class DryRunSite:
 
     server_findings = package_findings
 
-    def api_problem(self) -> str:
+    def api_readiness(self) -> str:
         return ""
 
     def name_taken(self, name: str, tenant: str = "") -> bool:

@@ -31,7 +31,7 @@ from tacker_k8s_mgmt.tools.csar import archive, parts
 from tacker_k8s_mgmt.tools.csar.body import read
 from tacker_k8s_mgmt.tools.csar.tacker_api import APIS, V1, V2
 
-_NO_TEXT = "It is no text in UTF-8."
+_NO_TEXT = "It is not a text in UTF-8."
 
 
 def on_terminal(question: Question) -> str:

@@ -67,7 +67,7 @@ class RunsFollow(Report):
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Show the last operation, and go on with it."""
+        """Show the last operation, and continue with it."""
         args = parsed_args
         began = time.time()
         vnf_id = recorded.chosen(args) or _first_instance(args)
@@ -179,7 +179,7 @@ class RunsList(Lister):
     """List VNF instances with their last operation."""
 
     examples = ("tacker-k8s-mgmt runs list",)
-    exit_codes = "0 all is well, 1 nothing is recorded"
+    exit_codes = "0 no problem, 1 nothing is recorded"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
@@ -231,7 +231,7 @@ class RunsMetrics(Command):
         "tacker-k8s-mgmt runs metrics",
         "tacker-k8s-mgmt runs metrics --print",
     )
-    exit_codes = "0 all is well, 1 something cannot be read or written"
+    exit_codes = "0 no problem, 1 something cannot be read or written"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
@@ -267,7 +267,7 @@ class RunsPages(Command):
         "tacker-k8s-mgmt runs pages timelines",
         "tacker-k8s-mgmt runs pages timelines --force",
     )
-    exit_codes = "0 all is well, 1 nothing is recorded, 2 a page cannot be written"
+    exit_codes = "0 no problem, 1 nothing is recorded, 2 a page cannot be written"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
@@ -319,7 +319,7 @@ class RunsShow(Report):
         "tacker-k8s-mgmt runs show --json",
         f"tacker-k8s-mgmt runs show {base.EXAMPLE_ID} --html timeline.html",
     )
-    exit_codes = "0 all is well, 1 nothing is recorded of the VNF instance"
+    exit_codes = "0 no problem, 1 nothing is recorded of the VNF instance"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""

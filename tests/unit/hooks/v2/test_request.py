@@ -148,7 +148,7 @@ class TestServers:
         )
         there = [
             ("server-5", ("member-5", "worker")),
-            # Built anew by a heal that was given up.
+            # rebuilt by a heal that was abandoned.
             ("another", ("member-4", "plane")),
         ]
         assert not one.uncounted(there)

@@ -122,7 +122,7 @@ def test_what_cannot_be_rebuilt_is_refused_before_anything_is_touched(how, opera
     text = str(caught.value)
     assert "step 1/" in text
     assert "The file /srv/clusters/one/healing.json on the Ansible server" in text
-    assert "If no heal is under way and none was given up, delete it" in text
+    assert "If no heal is under way and none was abandoned, delete it" in text
     assert "defect" not in text
 
 

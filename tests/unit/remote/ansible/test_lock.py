@@ -26,7 +26,7 @@ def first(log_in, tmp_path):
 
 
 def free_again(session, workdir):
-    """Whether somebody else gets the lock before long."""
+    """Whether someone else gets the lock before long."""
     other = ClusterLock(session, workdir, "scale_end")
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:

@@ -661,7 +661,7 @@ def test_lost_contact_is_reported_and_the_run_goes_on(site, fault, expected):
     setattr(site.sshd, fault, 0)
     live = site.runner().last()
     assert live.live
-    assert f"run {live.run} goes on by itself." in str(outcome)
+    assert f"run {live.run} continues by itself." in str(outcome)
     join, _ = site.watched()
     site.touch("go")
     record = join()

@@ -48,7 +48,7 @@ def cluster_info(server: str) -> str:
 
 def test_an_api_server_that_is_ready_has_no_problem(cluster, sshd):
     (sshd.home / "answer").write_text("ok")
-    assert cluster.api_problem() == ""
+    assert cluster.api_readiness() == ""
     (call,) = (sshd.home / "calls").read_text().splitlines()
     assert "--server https://10.10.0.4:6443 get --raw /readyz" in call
 
@@ -88,7 +88,7 @@ def test_one_that_restarts_is_no_longer_waited_for_than_it_may_take(restarting, 
 
 
 def test_readiness_is_reported_at_once(restarting, sshd):
-    assert "was refused" in restarting(600).api_problem()
+    assert "was refused" in restarting(600).api_readiness()
     assert (sshd.home / "tries").read_text().count("x") == 1
 
 
@@ -101,7 +101,7 @@ def test_any_other_failure_is_one_at_once(sshd, session):
 
 
 def test_an_api_server_that_does_not_answer_is_reported_with_kubectls_error(cluster):
-    assert cluster.api_problem() == "The connection to the server was refused"
+    assert cluster.api_readiness() == "The connection to the server was refused"
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def without_etcd(sshd, session):
 def test_an_api_server_that_is_not_ready_is_reported_with_its_failed_checks(
     without_etcd,
 ):
-    assert without_etcd.api_problem() == (
+    assert without_etcd.api_readiness() == (
         "not ready: [-]etcd failed, [-]etcd-readiness failed"
     )
 
@@ -129,7 +129,7 @@ def test_an_api_server_that_is_not_ready_is_reported_with_its_failed_checks(
 def test_a_node_that_cannot_be_reached_is_an_error(cluster, session):
     session.close()
     with pytest.raises(errors.RemoteError):
-        cluster.api_problem()
+        cluster.api_readiness()
 
 
 def test_cluster_info_is_moved_and_keeps_everything_else(cluster, sshd):

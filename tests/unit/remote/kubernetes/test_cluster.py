@@ -289,7 +289,7 @@ def test_cordoned_nodes_take_no_pods(control, site):
 
 
 @needs_kubectl
-@pytest.mark.parametrize("verb", ["cordon", "uncordon", "evict_dead", "remove_nodes"])
+@pytest.mark.parametrize("verb", ["cordon", "uncordon", "force_evict", "remove_nodes"])
 def test_an_api_that_is_away_is_an_error_and_changes_nothing(control, site, verb):
     """Nothing is taken for "there is no such node" but its absence from the list."""
     site.run(pod("bare", "w1"))

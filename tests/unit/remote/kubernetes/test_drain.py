@@ -421,7 +421,7 @@ def test_whether_the_pods_that_are_left_have_somewhere_to_go(
         site.kube.kubectl("taint", "node", "w10", "w2", taint)
     with pytest.raises(errors.DrainError) as caught:
         drain(cluster, "w1", timeout=1)
-    assert caught.value.nowhere_to_go is nowhere
+    assert caught.value.no_other_node is nowhere
 
 
 @pytest.mark.parametrize("during", [" drain ", " get pods "])

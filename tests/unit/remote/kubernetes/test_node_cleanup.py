@@ -37,7 +37,7 @@ def test_pods_of_a_dead_node_run_elsewhere_at_once(cluster, site):
     before = site.pods_on("w10")
     (lost,) = site.pods_on("w1")
     site.silence("w1")
-    cluster.evict_dead(["w1", "w", "gone"])
+    cluster.force_evict(["w1", "w", "gone"])
     assert OUT_OF_SERVICE in site.node("w1")["spec"]["taints"]
     assert site.pods_on("w1") == set()
     bed.wait_for(lambda: lost in site.pods_on("w10") | site.pods_on("w2"))
@@ -50,15 +50,15 @@ def test_volumes_of_dead_nodes_are_detached_and_no_others(cluster, site):
         site.attach(name, node)
     site.silence("w1")
     site.silence("w2")
-    cluster.evict_dead(["w1", "w2"])
+    cluster.force_evict(["w1", "w2"])
     assert site.attachments() == ["b"]
 
 
 def test_a_volume_that_detaches_slowly_is_not_waited_for(cluster, site):
     site.attach("slow", "w1", "external-attacher/csi-test")
     site.silence("w1")
-    cluster.evict_dead(["w1"])
-    cluster.evict_dead(["w1"])
+    cluster.force_evict(["w1"])
+    cluster.force_evict(["w1"])
     assert site.attachments() == ["slow"]
     taints = site.node("w1")["spec"]["taints"]
     assert taints.count(OUT_OF_SERVICE) == 1
@@ -73,12 +73,12 @@ def test_every_pod_of_a_dead_node_is_freed(cluster, site):
     site.run(other, agent, far)
     before = site.pods_on("w1")
     site.silence("w1")
-    cluster.evict_dead(["w1"])
+    cluster.force_evict(["w1"])
     assert not before & site.pods_on("w1")
 
 
 def test_nothing_is_asked_of_the_cluster_for_nodes_that_are_not_in_it(cluster, site):
-    cluster.evict_dead(["gone"])
+    cluster.force_evict(["gone"])
     (call,) = (site.sshd.home / "calls").read_text().splitlines()
     assert " get nodes " in call
 

@@ -10,6 +10,7 @@ from tacker_k8s_mgmt.features.node_settings.marks import MetadataClient, Workloa
 from tacker_k8s_mgmt.features.node_settings.settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import MAINTENANCE_TAINT
 from tacker_k8s_mgmt.model.pods import Placement
+from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import needs_kubectl, pod
@@ -83,15 +84,19 @@ def test_a_change_of_another_version_has_no_effect(cluster, site):
     assert "note" not in marks(cluster, "w1").annotations
 
 
-def test_maintenance_keeps_pods_away(cluster, site):
+def test_maintenance_keeps_pods_away(cluster, site, session):
+    def cordoned(name):
+        nodes = ClusterApi(session).nodes()
+        return next(node for node in nodes if node.name == name).unschedulable
+
     site.run(pod("web", "w1"))
     wanted = NodeSettings(taints={MAINTENANCE_TAINT: ""}, maintenance=True)
     cluster.change(changes(cluster, wanted, "w1"))
     assert marks(cluster, "w1").in_maintenance
-    assert next(n for n in cluster.nodes() if n.name == "w1").unschedulable
+    assert cordoned("w1")
     bed.wait_for(lambda: "web" not in site.pods_on("w1"))
     cluster.change(changes(cluster, NodeSettings(), "w1"))
-    assert not next(n for n in cluster.nodes() if n.name == "w1").unschedulable
+    assert not cordoned("w1")
 
 
 def test_workloads_that_are_bound_to_nodes(cluster, site):

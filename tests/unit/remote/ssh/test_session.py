@@ -69,7 +69,7 @@ def test_deadline_ends_the_tries_and_names_host_and_reason(sshd, log_in):
     sshd.refuse_connections = 1000
     with pytest.raises(errors.ConnectError) as caught:
         log_in(deadline=1)
-    assert sshd.refuse_connections > 900  # it gave up, and not for want of refusals
+    assert sshd.refuse_connections > 900  # it abandoned, and not for want of refusals
     assert f"ansible@127.0.0.1:{sshd.port} within 1 s" in str(caught.value)
 
 

@@ -57,7 +57,7 @@ def test_an_answer_in_latin_1_is_asked_for_again(monkeypatch, capsys):
     )
     monkeypatch.setattr(sys, "stdin", typed)
     assert request.on_terminal(QUESTION) == "blue"
-    assert "> It is no text in UTF-8.\n" in capsys.readouterr().err
+    assert "> It is not a text in UTF-8.\n" in capsys.readouterr().err
 
 
 def test_nothing_is_asked_where_defaults_are_wanted():

@@ -261,7 +261,7 @@ def test_only_the_heal_of_a_dead_load_balancer_is_printed(opened, capsys):
     command = f"openstack vnflcm heal {VNF} --vnfc-instance vnfc-9"
     assert heals == [f"{command} --os-tacker-api-version 2"]
     at = lines.index(f"{WORKER}: not Ready: gone.")
-    assert lines[at + 1].strip().startswith("First mend the load balancer")
+    assert lines[at + 1].strip().startswith("First fix the load balancer")
 
 
 def test_without_tacker_the_error_names_where_to_run_it(monkeypatch, capsys):

@@ -296,13 +296,13 @@ def test_a_reader_reads_what_came_just_before_the_file_was_replaced(tmp_path):
 
 def test_a_link_in_place_of_a_journal_is_not_followed(tmp_path):
     target = tmp_path / "elsewhere"
-    target.write_text("of somebody else\n")
+    target.write_text("of someone else\n")
     path_in(tmp_path).parent.mkdir(mode=0o700)
     path_in(tmp_path).symlink_to(target)
     warnings = []
     made = journal.Journal(str(tmp_path), VNF, "heal_end", warnings.append)
     made.record("operation-start", steps=1)
     made.record("operation-end", outcome="completed")
-    assert target.read_text() == "of somebody else\n"
+    assert target.read_text() == "of someone else\n"
     assert len(warnings) == 1
     assert "cannot be written" in warnings[0]

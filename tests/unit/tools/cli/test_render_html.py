@@ -429,7 +429,7 @@ def test_other_problems_are_a_list_as_well(tmp_path):
     assert "<li>first of all</li>" in text
 
 
-ADVICE = "`retry` goes on from here; `fail` gives the operation up."
+ADVICE = "`retry` continues from here; `fail` gives the operation up."
 
 
 def commands(text):

@@ -831,5 +831,5 @@ def test_a_change_of_package_is_checked_as_the_hook_does(contents):
         "additionalParams.vdu_params must be []",
         "additionalParams must have lcm-operation-user-data and "
         "lcm-operation-user-data-class as the request of the instantiation, for "
-        "without them Tacker sets images and flavours anew",
+        "without them Tacker sets images and flavours again",
     ]

@@ -3,7 +3,7 @@
 
 Such a pod is a network namespace with an address, behind a veth pair; every node has a
 route to it by way of the pod's node, as with a plugin that has no encapsulation. The
-API's Service address is the node's own, and connections to it go on to the API server.
+API's Service address is the node's own, and connections to it reach the API server.
 """
 
 import contextlib

@@ -30,7 +30,7 @@ class KubernetesClusterUserData(DefaultUserData):
 
         :param req: the InstantiateVnfRequest. Keys of its additionalParams that are
             parameters of the Base HOT become their defaults in the template: when
-            Tacker makes a stack anew to heal it, it has the template and ``nfv`` alone.
+            Tacker recreates a stack to heal it, it has the template and ``nfv`` alone.
         :raises SystemExit: with everything that is missing, for the operator.
         """
         vnfd = utils.get_vnfd(inst["vnfdId"], tmp_csar_dir)
@@ -63,7 +63,7 @@ class KubernetesClusterUserData(DefaultUserData):
 
     @staticmethod
     def change_ext_conn(req, inst, grant_req, grant, tmp_csar_dir):
-        """Say anew of which networks and addresses the connected ports are."""
+        """Say again of which networks and addresses the connected ports are."""
         top = _template(inst["vnfdId"], inst, tmp_csar_dir)
         ports = {
             cp: _port(cp, req, grant)
