@@ -52,7 +52,7 @@ from tacker_k8s_mgmt.operations.step import Step, Steps
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract import tacker_configuration
-from tests.contract.v1_instances import instance
+from tests.contract.v1_instances import GOOD, instance
 from tests.helpers.cnf import CNF
 from tests.helpers.requests import params
 
@@ -858,6 +858,15 @@ class TestV2:
 )
 def test_scaling_of_the_cnf_is_none_of_its_cluster(cluster):
     assert cluster(f"scale_end of CNF {CNF}")._details() == {}
+
+
+def test_the_cluster_is_read_as_it_was_instantiated():
+    """Also for the instantiation of a CNF, after which its work is named."""
+    name = f"instantiate_start of CNF {CNF}"
+    assert v1_lookup.Command(name, CONTEXT, instance(GOOD)).parameters()[0] == GOOD
+    call = HookCall(name, {}, {"id": ONE}, {}, package="")
+    call.store(GOOD)
+    assert v2_lookup.Command(call, cfg.CONF).parameters()[0] == GOOD
 
 
 @pytest.mark.parametrize("api", [driver.V1, driver.V2])

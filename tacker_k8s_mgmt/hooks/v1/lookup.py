@@ -70,6 +70,9 @@ def _listed(
 class Command(V1Hook):
     """A command, in place of a call of a hook."""
 
+    # It may be named after a hook of a CNF.
+    instantiates = False
+
     def begin(self) -> None:
         """Release Tacker's database connection; no operation of Tacker begins."""
         database.release(self.instance.context)

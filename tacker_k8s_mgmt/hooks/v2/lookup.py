@@ -150,8 +150,11 @@ class _CommandSite(V2Site):
         return str(nfvo_client.NfvoClient().get_vnfd(context, vnfd_id).csar_dir)
 
 
-class _Command(V2Hook):
+class Command(V2Hook):
     """A command, in place of a call of a hook."""
+
+    # It may be named after a hook of a CNF.
+    instantiates = False
 
     def site(self, params: ClusterRequest) -> V2Site:
         """What it may touch."""
@@ -215,7 +218,7 @@ class V2Record:
                 detail=f"The VNF instance {call.vnf_id} is no cluster: its metadata do "
                 "not name one."
             )
-        hook = _Command(call, cfg.CONF)
+        hook = Command(call, cfg.CONF)
         return hook, hook.with_former_secrets(self.carried_out, _WAY_OUT)
 
     def carried_out(self) -> list[Mapping[str, Any]]:
