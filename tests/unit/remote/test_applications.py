@@ -237,7 +237,7 @@ class TestBroken:
 
     def test_no_answer_of_the_service(self, cluster, site):
         text = failure(cluster, {**SHOP, "probe": {"service": "api", "port": 81}})
-        assert "failed in health: (1) http://api:81/ did not answer well" in text
+        assert "failed in health: (1) http://api:81/ did not answer as expected" in text
         assert "no service port" in text
 
 
