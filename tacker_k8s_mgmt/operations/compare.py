@@ -209,6 +209,21 @@ def compare(
     return members, seen
 
 
+def refuse_unfinished(state: ClusterState) -> None:
+    """Check that no heal of the whole VNF was abandoned before it registered a VIM.
+
+    :raises UnsupportedOperation: one was; only such a heal continues.
+    """
+    how = "Whether a heal of the whole VNF was abandoned is not known."
+    heal = read_or_none(state.records.whole_heal, how)
+    if heal and heal.cleared and not state.site.vims.registered():
+        raise errors.UnsupportedOperation(
+            detail="A heal of the whole VNF was abandoned when the former cluster and "
+            "its VIM were removed and the new one had none yet. No node was touched.",
+            hint="Heal the whole VNF, which rebuilds the cluster.",
+        )
+
+
 def refuse_rebuilt(
     state: ClusterState, staying: Sequence[Node], seen: NodeObjects
 ) -> None:

@@ -21,7 +21,11 @@ from tacker_k8s_mgmt.operations import (
     readiness,
     registration,
 )
-from tacker_k8s_mgmt.operations.compare import compare, refuse_rebuilt
+from tacker_k8s_mgmt.operations.compare import (
+    compare,
+    refuse_rebuilt,
+    refuse_unfinished,
+)
 from tacker_k8s_mgmt.operations.control_plane import (
     ControlPlaneGuard,
     ControlPlaneJoin,
@@ -96,6 +100,7 @@ class HealStart(Operation):
         state = self._state
         # The API is not reached through a server that is rebuilt.
         state.unreachable_control_planes |= self._servers.keys()
+        refuse_unfinished(state)
         self._guard.require_quorum()
         members, seen = compare(state, self._expect_balancer, self._is_rebuilt)
         _refuse_unlisted(state, members)

@@ -17,7 +17,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
 from tacker_k8s_mgmt.operations import balancing, playbook_inputs
-from tacker_k8s_mgmt.operations.compare import compare
+from tacker_k8s_mgmt.operations.compare import compare, refuse_unfinished
 from tacker_k8s_mgmt.operations.join import Join
 from tacker_k8s_mgmt.operations.leave import Leave, delete_nodes
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
@@ -95,6 +95,7 @@ class ScaleOut(Operation):
 
     def _choose(self) -> None:
         members, _ = compare(self._state)
+        refuse_unfinished(self._state)
         if members.added:
             raise errors.UnsupportedOperation(
                 detail="There are new VMs of the control plane, which cannot be "
@@ -359,6 +360,7 @@ class ScaleIn(Operation):
 
     def _choose(self) -> None:
         state = self._state
+        refuse_unfinished(state)
         members, seen = compare(state, lambda: balancing.expect(state), self._is_target)
         self._see_announced()
         leaving = membership.leaving(members.nodes, state.machines, self._stacks)

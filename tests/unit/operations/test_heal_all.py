@@ -187,6 +187,37 @@ def test_retry_of_the_end_goes_on(site, fault, named):
         assert not {"vims.remove", "workdir.clear"} & set(site.calls)
 
 
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda site: operations.heal_start(site, site.workers[0].server_id),
+        lambda site: operations.scale_in(site, site.workers[0].server_id),
+        operations.scale_out,
+    ],
+    ids=["heal", "scale-in", "scale-out"],
+)
+@pytest.mark.parametrize("registered", [False, True])
+def test_only_a_heal_of_the_whole_continues_an_abandoned_one(
+    site, operation, registered
+):
+    """Unless the new cluster has its VIM already."""
+    heal_all_start(site)
+    replace_all(site)
+    site.faults.add("vims.register")
+    with pytest.raises(errors.StepFailed, match=r"fault in vims\.register"):
+        heal_all_end(site)
+    if registered:
+        note = site.files[WHOLE_FILE]
+        heal_all_end(site)
+        site.files[WHOLE_FILE] = note
+        operation(site)
+        return
+    before = kept(site)
+    with pytest.raises(errors.StepFailed, match="Heal the whole VNF"):
+        operation(site)
+    assert kept(site) == before
+
+
 @pytest.mark.parametrize("fault", STEPS)
 def test_retry_of_both_hooks_goes_on(site, fault):
     """As in the v2 API; Heat replaces the VMs once more."""
