@@ -144,7 +144,7 @@ class TestVimPart:
         cluster.handle("fail", "FAILED")
         (never_built,) = set(cluster.servers()) - servers
         refused = cluster.heal(never_built, expect="FAILED_TEMP")
-        assert "current stack status is UPDATE_FAILED" in refused
+        assert "is UPDATE_FAILED in Heat" in refused
         update_stack(error)
         cluster.handle("retry", "COMPLETED")
         assert consistent(cluster, 5) == before
