@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cloud's records, and servers that it is told to fail with.
+"""The cloud's records, and the servers that it has to fail with.
 
 The records are one JSON file behind one lock, shared by all Heat engines.
 """

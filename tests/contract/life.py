@@ -84,7 +84,6 @@ class Site(context.V1Site):
             "group_sizes",
             "trust_registries",
             "changes_of_heal",
-            "refuse_hopeless_heal",
         ):
             setattr(self, name, getattr(self.world, name))
 

@@ -184,10 +184,10 @@ def healed(world, *vnfcs):
     return world.sent.pop()
 
 
-def changes(world, *vnfcs):
-    return heal_update.changes(
-        V1Instance(None, world.instance), V1Request(request(*vnfcs))
-    )
+def changes(world, *vnfcs, found=None):
+    found = resources() if found is None else found
+    own = V1Instance(None, world.instance), V1Request(request(*vnfcs))
+    return heal_update.changes(*own, found)
 
 
 def test_tacker_gives_heat_the_image_of_the_package_that_the_instance_has_now(world):
@@ -294,14 +294,8 @@ def tacker_ends(world, *vnfcs, found):
 
 def refused(world, *vnfcs, found=None):
     """Why a heal is refused before anything; "" if it is not."""
-    found = resources() if found is None else found
     try:
-        heal_update.refuse_hopeless(
-            V1Instance(None, world.instance),
-            world.status,
-            found,
-            V1Request(request(*vnfcs)),
-        )
+        changes(world, *vnfcs, found=found)
     except errors.UnsupportedOperation as error:
         return str(error)
     return ""
@@ -338,14 +332,3 @@ def test_vms_that_are_broken_by_themselves_are_healed(world):
     for vnfc in ("workerNode-1", "externalLB-1"):
         assert tacker_ends(world, vnfc, found=found)
         assert not refused(world, vnfc, found=found)
-
-
-def test_hopeless_heal_is_refused_before_anything():
-    site = FakeSite()
-
-    def refuse(_):
-        raise errors.UnsupportedOperation(detail="hopeless")
-
-    site.refuse_hopeless_heal = refuse
-    with pytest.raises(errors.UnsupportedOperation, match="hopeless"):
-        heal_update.step(site, request("a")).act()

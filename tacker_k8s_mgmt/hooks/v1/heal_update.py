@@ -12,6 +12,7 @@ stack that it was in (``OpenStack.post_heal_vnf``).
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -37,11 +38,10 @@ _HEALABLE = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 def step(site: Any, request: V1Request) -> Step:
     """Refuse a heal that Tacker could not end, or with which other VMs would change.
 
-    :param site: has :meth:`refuse_hopeless_heal` and :meth:`changes_of_heal`.
+    :param site: has :meth:`changes_of_heal`.
     """
 
     def act() -> None:
-        site.refuse_hopeless_heal(request)
         changed: Mapping[str, Sequence[str]] = site.changes_of_heal(request)
         if not changed:
             return
@@ -97,13 +97,21 @@ def refuse_hopeless(
         )
 
 
-def changes(instance: V1Instance, request: V1Request) -> dict[str, list[str]]:
+def changes(
+    instance: V1Instance, request: V1Request, resources: Sequence[StackResource]
+) -> dict[str, list[str]]:
     """By VDU with VMs that are not healed, what an update would change of all of them.
 
+    :param resources: of the VNF instance's stack and of all stacks nested in it.
+    :raises UnsupportedOperation: Tacker could not end the heal.
     :raises RemoteError: Heat did not answer as it should.
     :raises TackerError: Tacker cannot make the update.
     """
     others, stack_id = instance.vdus(without=request.vnfcs), instance.stack_id
+    with _asking(stack_id):
+        client = stack.heat_of(instance)
+        top = client.stacks.get(stack_id)
+    refuse_hopeless(instance, str(top.stack_status), resources, request)
     try:
         parameters, templates = database.ask(
             instance.context, lambda own: _update(own, instance, request)
@@ -114,12 +122,24 @@ def changes(instance: V1Instance, request: V1Request) -> dict[str, list[str]]:
             detail="What Tacker's heal would have Heat change cannot be found out: "
             f"{error or type(error).__name__}."
         ) from error
-    try:
-        client = stack.heat_of(instance)
-        present = _values(client.stacks.get(stack_id).parameters)
+    with _asking(stack_id):
         files = client.stacks.files(stack_id) or {}
         nested = [parse_yaml(text) for text in files.values()]
-        top = client.stacks.template(stack_id)
+        template = client.stacks.template(stack_id)
+    found: dict[str, list[str]] = {}
+    for vdu, text in (
+        *_parameters(_values(top.parameters), _values(parameters)),
+        *_servers([template, *nested], templates),
+    ):
+        if vdu in others and text not in found.setdefault(vdu, []):
+            found[vdu].append(text)
+    return {vdu: found[vdu] for vdu in sorted(found) if found[vdu]}
+
+
+@contextmanager
+def _asking(stack_id: str) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:
         # Heat's client, its session and the renewal of tokens raise many kinds.
         raise errors.RemoteError(
@@ -127,14 +147,6 @@ def changes(instance: V1Instance, request: V1Request) -> dict[str, list[str]]:
             f"{error or type(error).__name__}.",
             hint="Check that Heat answers with the VIM's credentials.",
         ) from error
-    found: dict[str, list[str]] = {}
-    for vdu, text in (
-        *_parameters(present, _values(parameters)),
-        *_servers([top, *nested], templates),
-    ):
-        if vdu in others and text not in found.setdefault(vdu, []):
-            found[vdu].append(text)
-    return {vdu: found[vdu] for vdu in sorted(found) if found[vdu]}
 
 
 def _update(

@@ -144,22 +144,9 @@ class V1Site(Site):
         servers = self._params.wants_compute_hosts
         return stack_id, heat.list_resources(client.resources, stack_id, servers)
 
-    def refuse_hopeless_heal(self, request: V1Request) -> None:
-        """See :func:`~tacker_k8s_mgmt.hooks.v1.heal_update.refuse_hopeless`.
-
-        :raises RemoteError: Heat did not answer as it should.
-        """
-        stack_id, resources = self._stack()
-        try:
-            client = stack.heat_of(self._instance)
-            status = str(client.stacks.get(stack_id).stack_status)
-        except Exception as error:
-            raise heat.unreadable(stack_id, error) from error
-        heal_update.refuse_hopeless(self._instance, status, resources, request)
-
     def changes_of_heal(self, request: V1Request) -> Mapping[str, Sequence[str]]:
         """See :func:`~tacker_k8s_mgmt.hooks.v1.heal_update.changes`."""
-        return heal_update.changes(self._instance, request)
+        return heal_update.changes(self._instance, request, self._stack()[1])
 
     def fixed_groups(self) -> Sequence[str]:
         """See :func:`~tacker_k8s_mgmt.topology.connection_points.left_out`."""

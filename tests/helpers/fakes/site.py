@@ -163,9 +163,6 @@ class FakeSite(SiteState):
         self.touch("group_sizes")
         return self.groups
 
-    def refuse_hopeless_heal(self, request: Any) -> None:
-        """Heat and Tacker agree about every stack."""
-
     def changes_of_heal(self, request: Any) -> Mapping[str, Sequence[str]]:
         return self.heal_changes
 

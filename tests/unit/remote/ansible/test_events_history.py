@@ -55,7 +55,7 @@ class Named:
 
 @pytest.fixture
 def plugin(monkeypatch):
-    """The plugin's module, with a clock that continues when it is told to."""
+    """The plugin's module, with a clock that tests set."""
     callback: Any = types.ModuleType("ansible.plugins.callback")
     callback.CallbackBase = object
     for name in ("ansible", "ansible.plugins"):
