@@ -8,7 +8,7 @@ it concerns are checked before one changes anything.
 from collections.abc import Iterable, Iterator
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.operations.compare import compare
+from tacker_k8s_mgmt.operations.compare import compare, refuse_unfinished
 from tacker_k8s_mgmt.operations.feature import Feature, Work
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Operation, Step
@@ -82,6 +82,7 @@ class Modify(Operation):
             work.inspect(seen)
         if not self._checked:
             return
+        refuse_unfinished(state)
         known = (*state.params.metadata_problems, *_refusals(state.works))
         found = (text for work in self._works for text in work.problems())
         if problems := (*known, *found):

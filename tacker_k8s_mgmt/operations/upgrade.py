@@ -38,7 +38,11 @@ from tacker_k8s_mgmt.operations import (
     readiness,
     upgrade_plan,
 )
-from tacker_k8s_mgmt.operations.compare import compare, see_none_rebuilt
+from tacker_k8s_mgmt.operations.compare import (
+    compare,
+    refuse_unfinished,
+    see_none_rebuilt,
+)
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects, OperationContext
 from tacker_k8s_mgmt.operations.step import Operation, Step
 from tacker_k8s_mgmt.topology.membership import Membership
@@ -98,8 +102,10 @@ class UpgradeCheck:
 
         :raises PreflightError: with all findings.
         :raises ClusterError: etcd would lose its majority.
+        :raises UnsupportedOperation: a heal of the whole VNF is not finished.
         """
         members, seen = compare(self._state)
+        refuse_unfinished(self._state)
         self.record = self._state.records.upgrade()
         servers = self.api_servers()
         kubelets = {

@@ -8,7 +8,9 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.operations.modify import Modify
 from tacker_k8s_mgmt.operations.records import WHOLE_FILE
+from tacker_k8s_mgmt.operations.upgrade import UpgradeStart
 from tests.helpers import operations
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
@@ -25,6 +27,7 @@ from tests.helpers.operations import (
 )
 from tests.helpers.requests import VNF
 
+NO_TENANTS = {"k8s_tenants": "[]"}
 NAMES = [MASTER, FIVE, FIFTY_FIVE]
 
 
@@ -193,8 +196,9 @@ def test_retry_of_the_end_goes_on(site, fault, named):
         lambda site: operations.heal_start(site, site.workers[0].server_id),
         lambda site: operations.scale_in(site, site.workers[0].server_id),
         operations.scale_out,
+        lambda site: operations.run(Modify, site, patch=NO_TENANTS),
     ],
-    ids=["heal", "scale-in", "scale-out"],
+    ids=["heal", "scale-in", "scale-out", "modify"],
 )
 @pytest.mark.parametrize("registered", [False, True])
 def test_only_a_heal_of_the_whole_continues_an_abandoned_one(
@@ -216,6 +220,16 @@ def test_only_a_heal_of_the_whole_continues_an_abandoned_one(
     with pytest.raises(errors.StepFailed, match="Heal the whole VNF"):
         operation(site)
     assert kept(site) == before
+
+
+def test_an_upgrade_does_not_continue_it_either(site):
+    heal_all_start(site)
+    replace_all(site)
+    site.faults.add("vims.register")
+    with pytest.raises(errors.StepFailed, match=r"fault in vims\.register"):
+        heal_all_end(site)
+    with pytest.raises(errors.StepFailed, match="Heal the whole VNF"):
+        operations.run(UpgradeStart, site)
 
 
 @pytest.mark.parametrize("fault", STEPS)
