@@ -94,6 +94,7 @@ class Replica:
             try:
                 self._look()
             except Exception:
+                # The next look may succeed; meanwhile the last claim runs out.
                 traceback.print_exc(file=sys.stderr)
 
     def _look(self) -> None:
