@@ -73,6 +73,7 @@ class Sshd:
         self.hosts: dict[str, int] = {}  # names only it knows, by their ports here
         self.holds_tunnels = 0.0  # seconds for which it answers nothing
         self.expected_warnings: list[str] = []  # parts of the lines
+        self._hidden: set[str] = set()  # programs
         self._stderr: list[bytearray] = []  # of each command
         self._transports: list[paramiko.Transport] = []
         self._targets: list[socket.socket] = []
@@ -105,6 +106,10 @@ class Sshd:
         path.write_text(f"#!/bin/bash\n{script}")
         path.chmod(0o755)
         return path
+
+    def hide(self, name: str) -> None:
+        """No command finds the program, though this machine may have it."""
+        self._hidden.add(name)
 
     def drop(self) -> None:
         """Cut every session; commands continue, as with a real sshd."""
@@ -139,10 +144,24 @@ class Sshd:
     def environment(self) -> dict[str, str]:
         return {
             "HOME": str(self.home),
-            "PATH": f"{self.bin}:{os.environ['PATH']}",
+            "PATH": self._path(),
             "FAKE_BIN": str(self.bin),
             **self.variables,
         }
+
+    def _path(self) -> str:
+        path = f"{self.bin}:{os.environ['PATH']}"
+        if not self._hidden:
+            return path
+        programs = self.home / f"without-{'-'.join(sorted(self._hidden))}"
+        if not programs.is_dir():
+            programs.mkdir()
+            for directory in map(Path, path.split(":")):
+                for program in directory.glob("*"):
+                    link = programs / program.name
+                    if program.name not in self._hidden and not link.is_symlink():
+                        link.symlink_to(program)
+        return str(programs)
 
     def _accept(self) -> None:
         while self._open:

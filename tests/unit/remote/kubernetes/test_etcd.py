@@ -195,7 +195,7 @@ def test_a_node_without_etcd_is_reported_with_the_reason(etcd, sshd):
 
 
 def test_a_node_without_etcdctl_is_reported(etcd, sshd):
-    (sshd.bin / "etcdctl").unlink()
+    sshd.hide("etcdctl")
     with pytest.raises(errors.ClusterError, match="no etcdctl on 127"):
         etcd.members()
 

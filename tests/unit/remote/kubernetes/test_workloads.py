@@ -83,6 +83,7 @@ def test_the_end_of_an_earlier_job_is_not_that_of_this_one(site, workloads):
     assert not workloads.progress([seed]).failed
     former = workloads.ended_jobs("default")
     assert len(former) == 1
+    bed.wait_for(lambda: not site.kube.kubectl("get", "jobs", "-o", "name").stdout)
     # The next one of that name is not made, or not ended, yet.
     progress = workloads.progress([seed], former)
     assert "no event tells how it ended" in progress.pending["Job default/seed"]

@@ -317,7 +317,7 @@ class TestKeys:
         self, findings, body, sshd
     ):
         installation(body)["worker_node"]["private_key"] = "/etc/shadow"
-        (sshd.bin / "sshpass").unlink()
+        sshd.hide("sshpass")
         sshd.program("../venv/bin/ansible-playbook", "exit 1\n")
         found = findings()
         (text, *_) = found["private keys"]
