@@ -167,7 +167,7 @@ class Join:
         if small:
             raise errors.ClusterError(
                 detail="The network interfaces of these VMs have a smaller MTU than "
-                f"those of the cluster had when it was made, {least} bytes: "
+                f"those of the cluster had when it was created, {least} bytes: "
                 f"{', '.join(small)}. Large packets of pods would be lost there.",
                 hint="Put the VMs of all workers on networks of the same MTU.",
             )

@@ -511,7 +511,7 @@ class Site(Vnf):
             problems = [text for text in pool.map(prepare, nodes) if text]
         if problems:
             raise errors.RemoteError(
-                detail="The private registries could not be made known to these nodes: "
+                detail="The private registries could not be configured on these nodes: "
                 f"{' '.join(problems)}"
             )
 

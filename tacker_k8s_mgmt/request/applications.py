@@ -205,7 +205,7 @@ class Application(Structure):
     name: Annotated[str, _label(LONGEST_NAME)]
     """Name of the application, and of the chart's release."""
     namespace: fields.Optional[_Namespace] = None
-    """Its namespace, which is made if need be. Default: its name."""
+    """Its namespace, which is created if need be. Default: its name."""
     chart: SourceFile | None = None
     """A Helm chart: a directory in the package, or an archive (.tgz)."""
     values: Annotated[dict[str, Any], OPEN] = Field(default_factory=dict, repr=False)

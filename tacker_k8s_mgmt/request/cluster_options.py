@@ -69,7 +69,7 @@ class Oidc(Structure):
     issuer_url: Annotated[Url, Sets("kube_oidc_url")]
     """URL of the provider; https."""
     client_id: Annotated[Text, Sets("kube_oidc_client_id")]
-    """Client that tokens are made for."""
+    """Client that tokens are issued for."""
     username_claim: Annotated[OptionalText, Sets("kube_oidc_username_claim")] = None
     """Claim with the user's name. Default: sub."""
     username_prefix: Annotated[OptionalText, Sets("kube_oidc_username_prefix")] = None
@@ -282,7 +282,7 @@ class Storage(Structure):
         Sets("local_path_provisioner_enabled"),
         Sets(LOCAL_PATH_IS_DEFAULT, value=None, is_default=True),
     ] = False
-    """Directories on the nodes, made on demand below /opt/local-path-provisioner.
+    """Directories on the nodes, created on demand below /opt/local-path-provisioner.
     Default: false."""
     local_volumes: Annotated[Flag, Sets("local_volume_provisioner_enabled")] = False
     """File systems that are mounted below /mnt/disks on the nodes. Default: false."""

@@ -46,7 +46,7 @@ RESERVED: Mapping[str, str] = {
     "no_proxy": "use proxy.no_proxy",
     "additional_no_proxy": "use proxy.no_proxy",
     "no_proxy_exclude_workers": "it is set when there is a proxy",
-    "supplementary_addresses_in_ssl_keys": "it is made from the VMs' addresses",
+    "supplementary_addresses_in_ssl_keys": "it is derived from the VMs' addresses",
     "loadbalancer_apiserver": "use external_lb_param",
     "kube_apiserver_port": "it is 6443; external_lb_param.api_port is free",
     "kube_override_hostname": "nodes have the names of the inventory",

@@ -100,8 +100,8 @@ def from_kept(kept: Any) -> Profile:
         or not isinstance(kept.get("name"), str)
         or not isinstance(kept.get("parameters"), Mapping)
     ):
-        raise InvalidProfile(["what is kept of it is not as this driver keeps it"])
-    return Profile(kept["name"], "kept at instantiation", kept["parameters"])
+        raise InvalidProfile(["what is stored of it is not as this driver stores it"])
+    return Profile(kept["name"], "stored at instantiation", kept["parameters"])
 
 
 _DEEPEST = 20

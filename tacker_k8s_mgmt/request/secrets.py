@@ -490,6 +490,6 @@ def _missing(reading: WrittenRequest, place: Place) -> str:
     if whole is not None and len(place.location) > whole:
         repeat = f"repeat all of {reading.dotted(*place.location[:whole])}"
     return (
-        "was given as text when the VNF was instantiated, which is not kept: "
+        "was given as text when the VNF was instantiated, which is not stored: "
         f"{repeat} in this request, or give a reference, {_FORMS}"
     )

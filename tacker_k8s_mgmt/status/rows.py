@@ -67,7 +67,7 @@ _HEAL_VNF = Remedy(
 )
 _NOT_ADDED = Remedy(
     "If a heal has taken it out, heal its VNFC again. If it is a member, restore "
-    "hosts.yaml in the cluster's directory. If a scaling has made it, which is not "
+    "hosts.yaml in the cluster's directory. If a scaling has created it, which is not "
     "supported, have Heat delete it.",
     Heal.VNFC,
 )
@@ -532,7 +532,7 @@ def _vim(answers: Answers, url: str | None) -> Cell:
             "the cluster is no VIM in Tacker",
             Remedy(
                 "`retry` of an instantiation registers it, and a heal of the whole "
-                "VNF. A VIM made by hand works, but is not recognized as the cluster's."
+                "VNF. A VIM registered by hand works, but is not recognized as the cluster's."
             ),
         )
     registered = answers.vims[0]

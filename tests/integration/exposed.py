@@ -342,7 +342,7 @@ def served(cluster: Cluster) -> Iterator[None]:
             stack.enter_context(answering(workers, port))
         eventually(lambda: _healthy(cluster))
         for port in (NODE_PORT, BALANCED):
-            assert answers(cluster, port)
+            eventually(lambda port=port: answers(cluster, port))
         yield
 
 

@@ -138,7 +138,7 @@ def _api(wanted: Wanted, host: ApplicationHost) -> Iterator[str]:
         yield from host.objects.check([*missing, *others], owner=owner)
     for one in wanted.objects:
         if manifests.identity(one) == manifests.identity(space):
-            yield f"it has {title(one)} itself, which is made for it"
+            yield f"it has {title(one)} itself, which is created for it"
 
 
 LOG = logging.getLogger(__name__)

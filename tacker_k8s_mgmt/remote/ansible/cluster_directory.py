@@ -508,7 +508,7 @@ class ClusterDirectory:
         owner = self.owner()
         if owner is None:
             raise errors.RemoteError(
-                detail=f"On {self._session.host}, {marker_path} could not be made: "
+                detail=f"On {self._session.host}, {marker_path} could not be created: "
                 f"{linked.stderr.strip()}."
             )
         return owner == self._owner_id

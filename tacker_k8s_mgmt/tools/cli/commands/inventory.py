@@ -302,7 +302,7 @@ def _write(directory: Path, texts: Mapping[str, str], *, force: bool) -> None:
         files.make_directory(directory)
     except OSError as error:
         raise UsageError(
-            f"{directory} cannot be made: {files.reason(error)}"
+            f"{directory} cannot be created: {files.reason(error)}"
         ) from error
     existing = [
         str(directory / name) for name in texts if files.exists(directory / name)

@@ -274,7 +274,7 @@ class RunsPages(Command):
         parser = super().get_parser(prog_name)
         recorded.add_state_path(parser)
         parser.add_argument(
-            "directory", type=Path, metavar="DIR", help="it is made if it is missing"
+            "directory", type=Path, metavar="DIR", help="it is created if it is missing"
         )
         parser.add_argument(
             "--force", action="store_true", help="replace existing pages"
@@ -301,7 +301,7 @@ class RunsPages(Command):
         try:
             files.make_directory(args.directory, parents=True)
         except OSError as error:
-            text = f"{args.directory} cannot be made: {files.reason(error)}"
+            text = f"{args.directory} cannot be created: {files.reason(error)}"
             raise UsageError(text) from error
         for name in pages:
             base.check_output(args.directory / name, force=args.force)

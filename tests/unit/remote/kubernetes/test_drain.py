@@ -149,7 +149,7 @@ def test_pods_that_left_although_the_drain_failed_are_named(cluster, site):
     with pytest.raises(errors.DrainError) as caught:
         drain(cluster, "w1", timeout=5)
     assert (
-        "; deleted for good, as no controller made them: default/bare; "
+        "; deleted for good, as no controller created them: default/bare; "
         f"evicted: default/{free}. "
     ) in str(caught.value)
 

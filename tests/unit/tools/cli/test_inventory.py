@@ -407,7 +407,7 @@ def test_a_link_is_neither_replaced_nor_followed(preview, tmp_path):
 def test_a_directory_that_cannot_be_made_is_one_line(preview, tmp_path):
     code, _, err = preview(simple(), "--output-dir", str(tmp_path / "no" / "out"))
     assert code == 2
-    assert "cannot be made: No such file or directory" in err
+    assert "cannot be created: No such file or directory" in err
 
 
 # --- secrets

@@ -58,4 +58,4 @@ def test_without_journals_nothing_is_made(tmp_path, capsys):
 def test_a_directory_that_cannot_be_made_is_one_line(state_path, tmp_path, capsys):
     (tmp_path / "pages").write_text("")
     assert pages(state_path, tmp_path / "pages") == 2
-    assert "pages cannot be made: Not a directory" in capsys.readouterr().err
+    assert "pages cannot be created: Not a directory" in capsys.readouterr().err
