@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.remote.readonly_site import ReadOnlySite
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.status import rows as report
 from tacker_k8s_mgmt.status.facts import Answers, HealCommands, Report, Source
+from tacker_k8s_mgmt.status.rows import Member
 from tacker_k8s_mgmt.text import Redactor
 from tacker_k8s_mgmt.topology import membership
 from tacker_k8s_mgmt.topology.heat_stack import Machines
@@ -89,8 +90,8 @@ class ClusterInspection:
             self._nodes = listing[0] if listing else ()
         return self._nodes
 
-    def take(self) -> Report:
-        """Read the sources, and compare them."""
+    def look(self) -> tuple[list[Member], Answers]:
+        """Read the sources; what they have under one name each."""
         answers = self._answers()
         try:
             members = report.members_of(answers)
@@ -100,11 +101,19 @@ class ClusterInspection:
             members = report.members_of(answers)
         self._nodes = tuple(one.place for one in members if one.place)
         self._silent = frozenset(self.failures)
+        return members, answers
+
+    def compare(self, members: Sequence[Member], answers: Answers) -> Report:
+        """Compare what :meth:`look` has found, and what features add."""
         found = [one.report(self) for one in self._features]
         rows = report.compare(members, answers, self.params, found)
         sources = report.sources(self.params)
         failures = {s: self.failures[s] for s in sources if s in self.failures}
         return Report(rows, sources, failures, self.heals)
+
+    def take(self) -> Report:
+        """Read the sources, and compare them."""
+        return self.compare(*self.look())
 
     def _answers(self) -> Answers:
         """Side by side; only this thread uses Tacker's database."""

@@ -63,6 +63,7 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "tacker-k8s-mgmt runs metrics*",
         "tacker-k8s-mgmt cluster check *",
         "tacker-k8s-mgmt cluster list *",
+        "tacker-k8s-mgmt cluster show *",
         "tacker-k8s-mgmt cluster labels *",
         "tacker-k8s-mgmt preflight *",
         "sudo --preserve-env=* preflight *",

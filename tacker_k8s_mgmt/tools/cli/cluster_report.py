@@ -5,7 +5,7 @@ import abc
 import argparse
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Node, name_nodes
@@ -37,6 +37,8 @@ class ClusterReport(Report):
 
     exit_codes = "0 they agree, 1 they differ, 2 something could not be asked"
     reports_failures = True
+    #: Printed when nothing differs.
+    verdict: ClassVar[str] = "They agree."
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
@@ -80,8 +82,12 @@ class ClusterReport(Report):
         return Outcome(
             {**_about(one, report), **self.document(report)},
             partial(self._print, one, report),
-            _code(report),
+            self.code(report),
         )
+
+    def code(self, report: Comparison) -> int:
+        """Return the exit code."""
+        return _code(report)
 
     def _print(self, instance: Any, report: Comparison) -> None:
         console = Console()
@@ -92,12 +98,18 @@ class ClusterReport(Report):
                 f"Open operation: {instance.operation}. Differences may be its work.",
                 "yellow",
             )
+        if "FAILED_TEMP" in instance.operation:
+            console.say(
+                "It has failed and is not ended: send the verb that its error names "
+                "(`openstack vnflcm op show`), before any other operation.",
+                "bold red",
+            )
         self.show(console, report)
         for source, text in report.failures.items():
             console.say(f"Could not be asked: {source.title}.", "bold red")
             console.say(f"  {text}")
-        if _code(report) == _AGREE:
-            console.say("They agree.", "bold green")
+        if self.verdict and _code(report) == _AGREE:
+            console.say(self.verdict, "bold green")
 
 
 def _code(report: Comparison) -> int:

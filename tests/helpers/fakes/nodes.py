@@ -38,6 +38,7 @@ class FakeNode:
     in_maintenance: bool = False
     internal_ip: str = ""
     kubelet_version: str = "v1.31.9"
+    created: str = "2026-01-02T03:04:05Z"
 
 
 def takes(node: FakeNode, spec: Mapping[str, Any]) -> bool:

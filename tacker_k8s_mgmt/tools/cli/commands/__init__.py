@@ -45,7 +45,7 @@ errors of :mod:`tacker_k8s_mgmt.errors` and ``OSError`` with 1; their texts are 
 
 _GROUPS = {
     "app": ("list", "show"),
-    "cluster": ("check", "kubeconfig", "labels", "list"),
+    "cluster": ("check", "kubeconfig", "labels", "list", "show"),
     "csar": ("build", "check", "cnf"),
     "inventory": ("preview",),
     "params": ("check",),

@@ -10,6 +10,8 @@
     shows the settings of nodes, wanted and actual.
 ``cluster list``
     shows the clusters that Tacker records.
+``cluster show``
+    shows a cluster and its nodes, with the VNFC of each.
 """
 
 import argparse
@@ -20,6 +22,7 @@ import os
 import re
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +33,12 @@ from rich.text import Text
 
 from tacker_k8s_mgmt import config, files
 from tacker_k8s_mgmt.model import untrusted
+from tacker_k8s_mgmt.model.nodes import Machine
 from tacker_k8s_mgmt.model.vim import PersonAccess
+from tacker_k8s_mgmt.status import rows
 from tacker_k8s_mgmt.status.facts import Report as Comparison
 from tacker_k8s_mgmt.status.facts import Row, Source
+from tacker_k8s_mgmt.status.rows import Member
 from tacker_k8s_mgmt.tools.cli import base, cluster_report, recorded
 from tacker_k8s_mgmt.tools.cli.base import Command, Lister, NotDone, UsageError
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
@@ -390,6 +396,188 @@ def _row(row: "SettingRow") -> list[Text]:
     style = "bold red" if row.differs else ""
     texts = (row.node or "none", row.setting, *values, row.entry or "none any more")
     return [Text(text, style=style) for text in texts]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A cluster and its VMs, as the sources report them.
+
+    :param vms: nodes, then the load balancer, each as a document.
+    """
+
+    api: str
+    url: str | None
+    vim: str | None
+    vms: Sequence[Mapping[str, Any]]
+    comparison: Comparison
+
+    @property
+    def failures(self) -> Mapping[Source, str]:
+        """Why a source could not be read."""
+        return self.comparison.failures
+
+    @property
+    def differs(self) -> bool:
+        """Whether `cluster check` finds a difference."""
+        return self.comparison.differs
+
+    @property
+    def differences(self) -> int:
+        """How many."""
+        return sum(1 for row in self.comparison.rows for _ in row.findings)
+
+
+class ClusterShow(ClusterReport):
+    """Show a cluster and its nodes, with the VNFC of each; changes nothing.
+
+    Show Tacker's open operation on the cluster, where its API is, and of each VM its
+    role, whether its node is Ready, the version of its kubelet, its addresses, its
+    server and the id of its VNFC, which a request to heal takes.
+
+    It asks the same as `cluster check`, of which it says how many differences there
+    are, and runs where that runs.
+    """
+
+    examples = (
+        f"tacker-k8s-mgmt cluster show {base.EXAMPLE_ID}",
+        f"tacker-k8s-mgmt cluster show {base.EXAMPLE_ID} --long",
+        f"tacker-k8s-mgmt cluster show {base.EXAMPLE_ID} --json",
+    )
+    exit_codes = "0 it is shown, 2 something could not be asked"
+    verdict = ""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--long", action="store_true", help="all columns in one wide table"
+        )
+        return parser
+
+    def find(self, parsed_args: argparse.Namespace) -> base.Outcome:
+        """Ask what has to be asked."""
+        self._long = parsed_args.long
+        return super().find(parsed_args)
+
+    def code(self, report: Shown) -> int:
+        """Return the exit code; differences are no failure here."""
+        return base.USAGE if report.failures else base.OK
+
+    def compare(self, survey: "ClusterInspection", vnf_id: str) -> Shown:
+        """Return all that is shown."""
+        members, answers = survey.look()
+        vnfcs = {server: vnfc for vnfc, server in survey.heals.vnfcs.items()}
+        vms = [_vm(member, vnfcs) for member in members]
+        if balancer := answers.machines and answers.machines.load_balancer:
+            vms.append(_machine("load balancer", balancer, vnfcs))
+        wanted = survey.params.load_balancer
+        return Shown(
+            survey.heals.api,
+            rows.endpoint(answers, wanted),
+            next((vim.name for vim in answers.vims or ()), None),
+            vms,
+            survey.compare(members, answers),
+        )
+
+    def document(self, report: Shown) -> Mapping[str, Any]:
+        """Return the cluster and its VMs."""
+        return {
+            "api": report.api,
+            "url": report.url,
+            "vim": report.vim,
+            "differences": report.differences,
+            "vms": list(report.vms),
+        }
+
+    def show(self, console: Console, report: Shown) -> None:
+        """Print a line about the cluster, and tables of its VMs."""
+        known = (report.url or "unknown", report.vim or "none", report.api)
+        console.say("API {}, VIM {}, Tacker's {} API".format(*known))
+        tables = (tuple(_HEADS),) if self._long else _TABLES
+        for heads in tables:
+            keys = [_HEADS[head] for head in heads]
+            console.table(
+                heads, [[_shown(vm, key) for key in keys] for vm in report.vms]
+            )
+        if report.differs:
+            count = f"{report.differences} difference(s)"
+            console.say(
+                f"{count}; `cluster check` names them with their remedies.", "red"
+            )
+
+
+#: What each column shows of a VM's document.
+_HEADS = {
+    "NAME": "name",
+    "ROLE": "role",
+    "READY": "ready",
+    "VERSION": "version",
+    "ADDRESS": "address",
+    "SSH ADDRESS": "ssh_address",
+    "SERVER": "server_id",
+    "VNFC": "vnfc_id",
+    "ZONE": "zone",
+    "CREATED": "created",
+}
+#: Two tables fit a terminal of 80 columns, where one would not.
+_TABLES = (
+    ("NAME", "READY", "VERSION", "ADDRESS"),
+    ("NAME", "VNFC"),
+)
+_ZONE = "topology.kubernetes.io/zone"
+
+
+def _machine(
+    name: str, place: Machine | None, vnfcs: Mapping[str, str]
+) -> dict[str, Any]:
+    """The document of a VM.
+
+    :param vnfcs: ids of VNFCs, by their servers.
+    """
+    server = place.server_id if place else None
+    return {
+        "name": name,
+        "role": place.role.value if place else None,
+        "ready": None,
+        "notes": [],
+        "version": None,
+        "address": place.address if place else None,
+        "ssh_address": place.ssh_address if place else None,
+        "server_id": server,
+        "vnfc_id": vnfcs.get(server or ""),
+        "zone": None,
+        "created": None,
+    }
+
+
+def _vm(member: Member, vnfcs: Mapping[str, str]) -> dict[str, Any]:
+    """The document of a member, with what its Node object has."""
+    seen, found = member.seen, _machine(member.name, member.place, vnfcs)
+    found["role"] = member.role.value
+    if seen:
+        notes = {
+            "in maintenance": seen.in_maintenance,
+            "cordoned": seen.unschedulable and not seen.in_maintenance,
+        }
+        found |= {
+            "ready": seen.ready,
+            "notes": [seen.reason] * bool(seen.reason) + [n for n in notes if notes[n]],
+            "version": seen.kubelet_version or None,
+            "zone": seen.labels.get(_ZONE),
+            "created": seen.created or None,
+        }
+    return found
+
+
+def _shown(vm: Mapping[str, Any], key: str) -> Text:
+    """The cell of a table."""
+    if key != "ready":
+        return Text(vm[key] or "-")
+    if vm["ready"] is None:
+        return Text("-")
+    words = ["yes" if vm["ready"] else "no", *vm["notes"]]
+    style = "" if words == ["yes"] else "yellow" if vm["ready"] else "bold red"
+    return Text(", ".join(words), style=style)
 
 
 _COLUMNS = (

@@ -312,3 +312,59 @@ class TestLabels:
         opened.view.faults.add("cluster.marks")
         assert main(["cluster", "labels", VNF]) == 2
         assert "Could not be asked: " in capsys.readouterr().out
+
+
+class TestShow:
+    def test_nodes_with_their_vnfcs(self, opened, capsys):
+        cordon(opened.view)
+        change(opened.view, labels={"topology.kubernetes.io/zone": "az-1"})
+        assert main(["cluster", "show", VNF]) == 0
+        assert capsys.readouterr().out.splitlines() == [
+            f"VNF instance {VNF} (one)",
+            f"API https://192.0.2.109:6443, VIM kubernetes_vim_{VNF}, Tacker's v2 API",
+            "NAME                     READY          VERSION  ADDRESS",
+            "control-plane-10-10-0-4  yes            v1.31.9  10.10.0.4",
+            "worker-10-10-0-5         yes, cordoned  v1.31.9  10.10.0.5",
+            "worker-10-10-0-55        yes            v1.31.9  10.10.0.55",
+            "load balancer            -              -        10.10.0.9",
+            "NAME                     VNFC",
+            "control-plane-10-10-0-4  -",
+            "worker-10-10-0-5         vnfc-5",
+            "worker-10-10-0-55        -",
+            "load balancer            vnfc-9",
+            "1 difference(s); `cluster check` names them with their remedies.",
+        ]
+
+    def test_long(self, opened, capsys):
+        change(opened.view, labels={"topology.kubernetes.io/zone": "az-1"})
+        assert main(["cluster", "show", VNF, "--long"]) == 0
+        _, _, heads, *rows = capsys.readouterr().out.splitlines()
+        expected = "NAME ROLE READY VERSION ADDRESS SSH ADDRESS SERVER VNFC ZONE CREATED"
+        assert heads.split() == expected.split()
+        (worker,) = (row for row in rows if row.startswith(f"{WORKER} "))
+        assert re.split("  +", worker) == [
+            *(WORKER, "worker", "yes", "v1.31.9", "10.10.0.5", "192.0.2.105"),
+            *("server-5", "vnfc-5", "az-1", "2026-01-02T03:04:05Z"),
+        ]
+
+    def test_json(self, opened, capsys):
+        change(opened.view, ready=False, reason="it stopped")
+        assert main(["cluster", "show", VNF, "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["agree"] is False
+        assert document["differences"] == 1
+        (worker,) = (one for one in document["vms"] if one["name"] == WORKER)
+        assert (worker["ready"], worker["notes"]) == (False, ["it stopped"])
+        assert (worker["server_id"], worker["vnfc_id"]) == ("server-5", "vnfc-5")
+
+    def test_sources_that_do_not_answer(self, opened, capsys):
+        opened.operation = "HEAL 1234 is FAILED_TEMP"
+        opened.view.faults |= {"cluster.nodes", "machines"}
+        assert main(["cluster", "show", VNF]) == 2
+        out = capsys.readouterr().out
+        assert "It has failed and is not ended" in out
+        assert "API unknown" in out
+        # The inventory still has the nodes.
+        assert re.search(rf"{WORKER} +- +- +10\.10\.0\.5", out)
+        assert "Could not be asked: Heat." in out
+        assert "They agree" not in out
