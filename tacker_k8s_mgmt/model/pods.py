@@ -387,7 +387,8 @@ def _departed(outcome: DrainOutcome) -> list[str]:
     others = [str(pod) for pod in outcome.gone if pod.controller]
     parts = []
     if bare:
-        parts.append(f"deleted for good, as no controller created them: {_listed(bare)}")
+        names = _listed(bare)
+        parts.append(f"deleted for good, as no controller created them: {names}")
     if others:
         parts.append(f"evicted: {_listed(others)}")
     return parts

@@ -392,8 +392,8 @@ def _refuse_unlisted(state: ClusterState, members: Membership) -> None:
             f"inventory: {names_of(members.added)}. kubespray would not take them for "
             "members of the cluster.",
             hint=f"If they are members, restore {FILE_NAME} in "
-            f"{state.site.workdir.path}. If a scaling has created them, have Heat delete "
-            "them.",
+            f"{state.site.workdir.path}. If a scaling has created them, have Heat "
+            "delete them.",
         )
 
 

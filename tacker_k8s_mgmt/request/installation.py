@@ -107,8 +107,8 @@ class AnsibleServer(Structure):
         fields.OwnedDirectory, Fixed("the cluster's inventory lies there")
     ] = Field(alias="transferring_inventory_path")
     """Absolute path of the directory for this cluster's inventory, variables and
-    playbook runs. It is created, belongs to this VNF alone and is deleted when the VNF is
-    terminated."""
+    playbook runs. It is created, belongs to this VNF alone and is deleted when the VNF
+    is terminated."""
     forks: Annotated[fields.OptionalForks, CHANGEABLE] = None
     """How many hosts Ansible works on at the same time, from 1 to 200: each takes a
     process of some 100 MB on the Ansible server. Default: forks of the checkout's

@@ -532,7 +532,8 @@ def _vim(answers: Answers, url: str | None) -> Cell:
             "the cluster is no VIM in Tacker",
             Remedy(
                 "`retry` of an instantiation registers it, and a heal of the whole "
-                "VNF. A VIM registered by hand works, but is not recognized as the cluster's."
+                "VNF. A VIM registered by hand works, but is not recognized as the "
+                "cluster's."
             ),
         )
     registered = answers.vims[0]

@@ -69,7 +69,8 @@ class NoCluster(errors.TackerError):
     """
 
     message = (
-        "{endpoint}, the VIM of the CNF, is not a cluster that this driver created{but}."
+        "{endpoint}, the VIM of the CNF, is not a cluster that this driver "
+        "created{but}."
     )
     default_hint = (
         "Instantiate the CNF on the VIM that the cluster is registered as, or from a "

@@ -50,8 +50,8 @@ def see_possible(call: HookCall) -> None:
     literal = reader.not_kept(_kept(call)) if enabled else ()
     if literal:
         reason = (
-            f"is text, which is not stored, and {' and '.join(enabled)} has Tacker start "
-            "operations that cannot repeat it; give a reference"
+            f"is text, which is not stored, and {' and '.join(enabled)} has Tacker "
+            "start operations that cannot repeat it; give a reference"
         )
         error = errors.ParamError([f"{name}: {reason}" for name in literal])
         error.hint = UNCHANGED_SEND_ROLLBACK.text
