@@ -176,7 +176,7 @@ def test_what_was_written_over_it_is_refused(manager, site, write, vnf, text):
     write("crio")
     instantiate(manager, vnf)
     vnf.vnf_metadata = {KEY: text}
-    with pytest.raises(errors.ParamError, match="not as this driver keeps it"):
+    with pytest.raises(errors.ParamError, match="not as this driver stores it"):
         call(manager, "scale_end", vnf)
 
 

@@ -121,7 +121,7 @@ class TestScaling:
         enabled = {"isAutohealEnabled": True}
         error = cluster.modify({}, "FAILED_TEMP", vnfConfigurableProperties=enabled)
         assert "modify_information_end failed" in error
-        assert "worker_node.password: is text, which is not kept" in error
+        assert "worker_node.password: is text, which is not stored" in error
         assert "isAutohealEnabled" in error
         cluster.handle("rollback", "ROLLED_BACK")
         assert "vnfConfigurableProperties" not in cluster.show()

@@ -429,7 +429,7 @@ class TestForLife:
         "kept", ["text", {}, {"name": "edge"}, {"name": 1, "parameters": {}}, []]
     )
     def test_what_is_not_as_it_was_kept_is_refused(self, kept):
-        with pytest.raises(InvalidProfile, match="is not as this driver keeps it"):
+        with pytest.raises(InvalidProfile, match="is not as this driver stores it"):
             from_kept(kept)
 
     def test_a_kept_one_is_checked_again(self):
