@@ -341,8 +341,7 @@ def served(cluster: Cluster) -> Iterator[None]:
         for port in (known[NODE_PORT], known[BALANCED], KUBELET):
             stack.enter_context(answering(workers, port))
         eventually(lambda: _healthy(cluster))
-        for port in (NODE_PORT, BALANCED):
-            eventually(lambda port=port: answers(cluster, port))
+        eventually(lambda: all(answers(cluster, p) for p in (NODE_PORT, BALANCED)))
         yield
 
 

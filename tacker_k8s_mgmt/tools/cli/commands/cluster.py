@@ -459,7 +459,7 @@ class ClusterShow(ClusterReport):
         self._long = parsed_args.long
         return super().find(parsed_args)
 
-    def code(self, report: Shown) -> int:
+    def code(self, report: cluster_report.Comparison) -> int:
         """Return the exit code; differences are no failure here."""
         return base.USAGE if report.failures else base.OK
 
