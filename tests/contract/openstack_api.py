@@ -6,11 +6,17 @@ does.
 """
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+from tacker_k8s_mgmt.topology.heat_stack import StackResource
+
+_BY_ONE_WORD = re.compile(r"/heat/stacks/[^/?]+((/resources|/files|/template)?(\?.*)?)")
 
 
 @contextmanager
@@ -26,11 +32,15 @@ class OpenStack:
     :ivar heat: Heat's URL in the catalogue; by default this server's.
     :ivar statuses: of Heat's next answers; then 200.
     :ivar asked: methods and paths, in order.
+    :ivar resources: what Heat lists of any stack.
+    :ivar stack: name and id of the only stack.
     """
 
     def __init__(self) -> None:
         self.statuses: list[int] = []
         self.asked: list[tuple[str, str]] = []
+        self.resources: list[StackResource] = []
+        self.stack = "name/id"
         made = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -48,11 +58,18 @@ class OpenStack:
                     self._reply(200, {"version": version})
                     return
                 status = made.statuses.pop(0) if made.statuses else 200
-                self._reply(status, {"resources": []})
+                if status == 200 and (word := _BY_ONE_WORD.fullmatch(self.path)):
+                    # Heat looks up what is a name or an id, and tells both.
+                    place = f"{made.heat}/stacks/{made.stack}{word[1]}"
+                    self._reply(302, {}, place)
+                    return
+                self._reply(status, made.body(self.path))
 
-            def _reply(self, status: int, body: object) -> None:
+            def _reply(self, status: int, body: object, place: str = "") -> None:
                 data = json.dumps(body).encode()
                 self.send_response(status)
+                if place:
+                    self.send_header("Location", place)
                 self.send_header("X-Subject-Token", "t0ken")
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
@@ -86,6 +103,33 @@ class OpenStack:
                 }
                 for kind, url in (("identity", self.url), ("orchestration", self.heat))
             ],
+        }
+
+    def body(self, path: str) -> dict[str, object]:
+        """Heat's answer; resources are of the type that is a part of their own."""
+        parts = urlsplit(path)
+        if parts.path.endswith("/resources"):
+            (kind,) = parse_qs(parts.query).get("type", ("",))
+            found = [self._item(one) for one in self.resources if kind in one.type]
+            return {"resources": found}
+        if parts.path.endswith(("/files", "/template")):
+            return {}
+        state = {"stack_status": "CREATE_COMPLETE", "parameters": {}}
+        return {"stack": {"links": [], **state}, "stacks": []}
+
+    def _item(self, one: StackResource) -> dict[str, object]:
+        def link(rel: str, stack: str) -> dict[str, str]:
+            return {"rel": rel, "href": f"{self.heat}/stacks/name/{stack}"}
+
+        links = [link("stack", one.stack_id)]
+        links += [link("nested", one.nested_stack_id)] if one.nested_stack_id else []
+        return {
+            "resource_name": one.name,
+            "resource_type": one.type,
+            "physical_resource_id": one.physical_id,
+            "resource_status": one.status,
+            "attributes": dict(one.attributes),
+            "links": links,
         }
 
     def heard(self) -> list[str]:

@@ -57,6 +57,7 @@ class Sshd:
         self.password = PASSWORD
         self.logins = 0
         self.commands: list[str] = []
+        self.opened = 0  # how often a file was, over SFTP
         self.refuse_connections = 0  # that many are closed at once
         self.refuse_logins = 0  # that many good logins are refused
         self.variables: dict[str, str] = {}  # variables of each login
@@ -343,6 +344,8 @@ class LocalFiles(paramiko.SFTPServerInterface):
         return self._do(lambda: paramiko.SFTPAttributes.from_stat(os.lstat(path)))
 
     def open(self, path: str, flags: int, attr: paramiko.SFTPAttributes) -> Any:
+        self.sshd.opened += 1
+
         def opened() -> paramiko.SFTPHandle:
             descriptor = os.open(path, flags, 0o666)
             writing = flags & (os.O_WRONLY | os.O_RDWR)
