@@ -53,15 +53,14 @@ def list_resources(
     """
     optional = (_SERVER_TYPE,) if servers else ()
     try:
-        tree = [
-            _resource(item)
-            for item in resources_api.list(stack_id, nested_depth=NESTED_DEPTH)
-        ]
+        items = list(resources_api.list(stack_id, nested_depth=NESTED_DEPTH))
+        tree = [_resource(item) for item in items]
+        identity = _identity(items, stack_id)
         listed = {
             _key(_resource(item)): _attributes(item)
             for kind in (_NETWORK_TYPES, *optional)
             for item in resources_api.list(
-                stack_id, nested_depth=NESTED_DEPTH, type=kind, with_detail=True
+                identity, nested_depth=NESTED_DEPTH, type=kind, with_detail=True
             )
         }
 
@@ -103,6 +102,16 @@ def _resource(item: Any) -> StackResource:
         nested_stack_id=_last_part(links.get("nested", "")),
         created=getattr(item, "creation_time", None) or "",
     )
+
+
+def _identity(items: Iterable[Any], stack_id: str) -> str:
+    """Name and id of a stack: Heat redirects a request that has the id alone."""
+    for item in items:
+        place = next(link["href"] for link in item.links if link["rel"] == "stack")
+        *_, name, its_id = place.rstrip("/").split("/")
+        if its_id == stack_id:
+            return f"{name}/{stack_id}"
+    return stack_id
 
 
 def _attributes(item: Any) -> dict[str, Any]:

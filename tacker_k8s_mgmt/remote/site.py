@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model import load_balancer
-from tacker_k8s_mgmt.model.nodes import ROLES, Machine, MachineIdentity, Node, api_url
+from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node, api_url
 from tacker_k8s_mgmt.model.vim import Vims
 from tacker_k8s_mgmt.remote import node_registries, vms
 from tacker_k8s_mgmt.remote.ansible.cluster_directory import (
@@ -70,13 +70,20 @@ class Vnf(abc.ABC):
     def __init__(self, vnf_id: str, params: ClusterRequest) -> None:
         self._vnf_id = vnf_id
         self._params = params
+        self._listed: tuple[str, Sequence[StackResource]] | None = None
 
     @abc.abstractmethod
-    def _stack(self) -> tuple[str, Sequence[StackResource]]:
-        """Return name or id of the VNF's Heat stack, and all its resources.
+    def _list_stack(self) -> tuple[str, Sequence[StackResource]]:
+        """Ask Heat for name or id of the VNF's stack, and all its resources.
 
         :raises RemoteError: Heat failed.
         """
+
+    def _stack(self) -> tuple[str, Sequence[StackResource]]:
+        """As :meth:`_list_stack`, asked once: the stack changes between hooks only."""
+        if self._listed is None:
+            self._listed = self._list_stack()
+        return self._listed
 
     @abc.abstractmethod
     def _package_root(self) -> str:
@@ -377,11 +384,7 @@ class Site(Vnf):
                 if session is not None:
                     session.close()
                 return f"{name}: {error}"
-            if ROLES[machine.role].scales:
-                session.close()
-            else:
-                # Few, and used again in this operation.
-                self._vms.keep(machine, session)
+            self._vms.keep(machine, session)
             return ""
 
         with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
@@ -408,7 +411,7 @@ class Site(Vnf):
             login = None if node.name in renewed else logins.get(node.server_id)
             try:
                 account = self._account(node, login or {})
-                with contextlib.closing(self._vms.log_in(node, account)) as session:
+                with self._vms.lend(node, account) as session:
                     self._look(node, session)
             except errors.BastionError:
                 raise  # the node's state is unknown
@@ -473,7 +476,7 @@ class Site(Vnf):
         self._keys()
 
         def restart(node: Node) -> None:
-            with contextlib.closing(self._vms.open(node)) as session:
+            with self._vms.lend(node) as session:
                 vms.restart(session)
 
         with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
@@ -499,7 +502,7 @@ class Site(Vnf):
         def prepare(node: Node) -> str:
             account = self._account(node, logins.get(node.server_id) or {})
             try:
-                with contextlib.closing(self._vms.log_in(node, account)) as session:
+                with self._vms.lend(node, account) as session:
                     node_registries.place(session, certificates, entries)
             except errors.BastionError:
                 raise  # reported once, not for each node
@@ -526,6 +529,7 @@ class Site(Vnf):
         keys = self._keys()
         for address in hosts:
             keys.forget(address)
+            self._vms.drop(address)
         self.workdir.drop_facts(facts)
 
     def host_keys(self, host: str) -> Sequence[Sequence[str]]:
@@ -580,9 +584,9 @@ class Site(Vnf):
         """Return kubectl on a control-plane node."""
         return KubeClient(*self.api_access(control_plane))
 
-    def log_in(self, node: Node) -> Session:
-        """Return a new session with a node, whose user may use sudo."""
-        return self._vms.open(node)
+    def session(self, node: Node) -> contextlib.AbstractContextManager[Session]:
+        """Lend a session with a node, whose user may use sudo."""
+        return self._vms.lend(node)
 
     def helm(self, control_plane: Node) -> HelmHost:
         """Return what Tacker needs to run Helm on a control-plane node."""

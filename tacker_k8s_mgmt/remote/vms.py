@@ -13,14 +13,15 @@ systemd.
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 
 from pydantic import TypeAdapter
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import untrusted
-from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node
+from tacker_k8s_mgmt.model.nodes import ROLES, Machine, MachineIdentity, Node
 from tacker_k8s_mgmt.remote.ansible.cluster_directory import ClusterDirectory
 from tacker_k8s_mgmt.remote.ssh import known_hosts, login
 from tacker_k8s_mgmt.remote.ssh.channel import last_lines
@@ -187,6 +188,10 @@ def restart(session: Session) -> None:
     session.run(["sh", "-c", _RESTART], timeout=_LIMIT, sudo=True)
 
 
+#: Sessions with VMs that are kept: each has a thread here and a process there.
+_MOST_KEPT = 32
+
+
 class VmSessions:
     """One session per VM, opened on first use and again after it dropped.
 
@@ -207,8 +212,8 @@ class VmSessions:
         self._ways = ways
         self._keys = keys
         self._timeout = timeout
-        self._sessions: dict[str, Session] = {}
-        self._expected: dict[str, Future[Session]] = {}
+        self._sessions: dict[tuple[str, Account], Session] = {}
+        self._expected: dict[tuple[str, Account], Future[Session]] = {}
 
     def open(
         self,
@@ -244,32 +249,50 @@ class VmSessions:
         )
 
     def keep(self, machine: Machine | Node, session: Session) -> None:
-        """Make this the VM's session."""
-        self._sessions[machine.ssh_address] = session
+        """Make this the VM's session, or close it if there is no room for it."""
+        self._sessions[self._key(machine)] = session
+        self._make_room(machine)
 
     def expect(self, machine: Machine) -> None:
         """Log in to a VM in the background, for a later :meth:`get`."""
-        address = machine.ssh_address
-        if address in self._sessions or address in self._expected:
+        key = self._key(machine)
+        if key in self._sessions or key in self._expected:
             return
         self._keys()  # load them before the thread uses them
         pool = ThreadPoolExecutor(1)
-        self._expected[address] = pool.submit(self.open, machine)
+        self._expected[key] = pool.submit(self.open, machine)
         pool.shutdown(wait=False)
 
-    def get(self, machine: Machine | Node) -> Session:
-        """Return the VM's session.
+    def get(self, machine: Machine | Node, account: Account | None = None) -> Session:
+        """Return the VM's session with an account, which is logged in to once.
 
+        :param account: None for the request's.
         :raises RemoteError: the login failed.
         """
-        expected = self._expected.pop(machine.ssh_address, None)
+        key = self._key(machine, account)
+        expected = self._expected.pop(key, None)
         if expected is not None:
-            self.keep(machine, expected.result())
-        session = self._sessions.get(machine.ssh_address)
+            self._sessions[key] = expected.result()
+        session = self._sessions.get(key)
         if session is None or not session.alive:
-            session = self.open(machine)
-            self.keep(machine, session)
+            session = self.log_in(machine, account) if account else self.open(machine)
+            self._sessions[key] = session
         return session
+
+    @contextmanager
+    def lend(
+        self, machine: Machine | Node, account: Account | None = None
+    ) -> Iterator[Session]:
+        """Yield the session that :meth:`get` returns, and keep it if there is room."""
+        try:
+            yield self.get(machine, account)
+        finally:
+            self._make_room(machine)
+
+    def drop(self, address: str) -> None:
+        """Close the sessions with a VM that is no longer at this address."""
+        for key in [key for key in self._sessions if key[0] == address]:
+            self._sessions.pop(key).close()
 
     def close(self) -> None:
         """Close all sessions."""
@@ -278,6 +301,16 @@ class VmSessions:
                 expected.result().close()
         for session in self._sessions.values():
             session.close()
+
+    def _key(
+        self, machine: Machine | Node, account: Account | None = None
+    ) -> tuple[str, Account]:
+        return machine.ssh_address, account or self._params.account(machine.role)
+
+    def _make_room(self, machine: Machine | Node) -> None:
+        # Of other roles there are few VMs, and all are used again.
+        if ROLES[machine.role].scales and len(self._sessions) > _MOST_KEPT:
+            self.drop(machine.ssh_address)
 
 
 #: Server id and SSH address of every VM whose host key is recorded.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All hosts of a cluster, for hooks that run with the real site: nothing of it is faked.
+"""All hosts of a cluster, for hooks with the real site: nothing of it is faked.
 
 The Ansible server, the VMs, Keystone with Heat, and the cluster's API are servers in
 this process. The scripts of the driver and kubectl really run; what a playbook does to

@@ -114,12 +114,16 @@ class OpenStack:
             return {"resources": found}
         if parts.path.endswith(("/files", "/template")):
             return {}
-        state = {"stack_status": "CREATE_COMPLETE", "parameters": {}}
+        state = {
+            "stack_name": self.stack.partition("/")[0],
+            "stack_status": "CREATE_COMPLETE",
+            "parameters": {},
+        }
         return {"stack": {"links": [], **state}, "stacks": []}
 
     def _item(self, one: StackResource) -> dict[str, object]:
         def link(rel: str, stack: str) -> dict[str, str]:
-            return {"rel": rel, "href": f"{self.heat}/stacks/name/{stack}"}
+            return {"rel": rel, "href": f"{self.heat}/stacks/name-{stack}/{stack}"}
 
         links = [link("stack", one.stack_id)]
         links += [link("nested", one.nested_stack_id)] if one.nested_stack_id else []

@@ -5,6 +5,7 @@ A change that has a hook ask for more changes the table below, and so is seen.
 """
 
 import types
+from typing import cast
 
 import pytest
 
@@ -20,6 +21,7 @@ from tacker_k8s_mgmt.hooks.v1 import database, driver, heal_update, vim_registry
 from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.hooks.v2 import driver as v2_driver
 from tacker_k8s_mgmt.hooks.v2.call import HookCall
+from tacker_k8s_mgmt.hooks.v2.program import Streams
 from tacker_k8s_mgmt.remote.ssh.routes import HostConnector
 from tests.contract import hosts as bed
 from tests.contract.v1_vims import FakePlugin
@@ -169,7 +171,7 @@ class V2:
         }
         call = HookCall.read(given)
         with self.hosts.counting() as found:
-            v2_driver.perform(call, None)
+            v2_driver.perform(call, cast(Streams, None))
         result = call.result()
         self.instance = result["vnf_instance"]
         self.between = result["user_script_err_handling_data"]
@@ -244,25 +246,26 @@ def _resource(server, vdu, stack):
 COUNTS = {
     V1: {
         "instantiate_start": (1, 1, 13, 3),
-        "instantiate_end": (2, 4, 69, 47),
-        "scale_end": (2, 8, 43, 48),
-        "scale_start": (2, 4, 34, 39),
-        "heal_start": (2, 18, 31, 43),
-        "heal_end": (2, 4, 40, 48),
+        "instantiate_end": (1, 3, 66, 47),
+        "scale_end": (1, 3, 40, 48),
+        "scale_start": (1, 3, 33, 39),
+        # With what a check asks of the stack that Tacker's heal updates.
+        "heal_start": (1, 7, 30, 43),
+        "heal_end": (1, 3, 37, 48),
         "terminate_start": (1, 0, 0, 2),
         "terminate_end": (1, 0, 7, 2),
     },
     V2: {
         "instantiate_start": (1, 0, 13, 3),
-        "instantiate_end": (2, 2, 69, 47),
-        "scale_start": (2, 4, 34, 39),
+        "instantiate_end": (1, 2, 66, 47),
+        "scale_start": (1, 2, 33, 39),
         "scale_end": (0, 0, 0, 0),
-        "heal_start": (2, 4, 31, 43),
-        "heal_end": (2, 4, 40, 48),
+        "heal_start": (1, 2, 30, 43),
+        "heal_end": (1, 2, 37, 48),
         "terminate_start": (1, 0, 7, 4),
         "terminate_end": (0, 0, 0, 0),
-        "scale_start of a scale-out": (1, 6, 10, 3),
-        "scale_end of a scale-out": (2, 2, 43, 48),
+        "scale_start of a scale-out": (1, 2, 10, 3),
+        "scale_end of a scale-out": (1, 2, 40, 48),
     },
 }
 #: Bytes that no hook exceeds; those of a poll count, so there is room.

@@ -139,7 +139,9 @@ class World:
 
     def heat(self, *_, **__):
         parameters = {"nfv": json.dumps(self.parameters["nfv"])}
-        stack = types.SimpleNamespace(parameters=parameters, stack_status=self.status)
+        stack = types.SimpleNamespace(
+            stack_name="vnf", parameters=parameters, stack_status=self.status
+        )
         client = mock.MagicMock()
         client.get.return_value = client.stacks.get.return_value = stack
         client.stacks.files.side_effect = lambda _: dict(self.files)
@@ -187,7 +189,7 @@ def healed(world, *vnfcs):
 def changes(world, *vnfcs, found=None):
     found = resources() if found is None else found
     own = V1Instance(None, world.instance), V1Request(request(*vnfcs))
-    return heal_update.changes(*own, found)
+    return heal_update.changes(*own, found, world.heat())
 
 
 def test_tacker_gives_heat_the_image_of_the_package_that_the_instance_has_now(world):

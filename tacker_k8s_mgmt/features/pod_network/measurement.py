@@ -13,7 +13,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -160,7 +160,7 @@ class PodNetwork:
     """The pod network of one cluster.
 
     :param client: kubectl on a control plane.
-    :param open_session: logs in to a node, whose user may use sudo.
+    :param lend_session: lends a session with a node, whose user may use sudo.
     :param limit: seconds for the pods to start, for packets to arrive, and for the
         API's Service to be reached.
     :param repository: of the image; "" if it is not known.
@@ -169,12 +169,12 @@ class PodNetwork:
     def __init__(
         self,
         client: KubeClient,
-        open_session: Callable[[Node], Session],
+        lend_session: Callable[[Node], AbstractContextManager[Session]],
         limit: float,
         repository: str,
     ) -> None:
         self._client = client
-        self._open = open_session
+        self._lend = lend_session
         self._limit = limit
         self._repository = repository
 
@@ -183,7 +183,7 @@ class PodNetwork:
         """The pod network, through a control plane."""
         limit = site.options.pod_network_timeout
         repository = variables.sandbox_repository(site.params)
-        return cls(site.kubectl(control_plane), site.log_in, limit, repository)
+        return cls(site.kubectl(control_plane), site.session, limit, repository)
 
     def measure(self, nodes: Sequence[Node], hub: Node) -> tuple[Measurement, ...]:
         """Measure between a pod on each node and one on the hub.
@@ -198,7 +198,7 @@ class PodNetwork:
         with ExitStack() as opened:
             with ThreadPoolExecutor(_PARALLEL_LOGINS) as pool:
                 login = pool.map(
-                    lambda node: opened.enter_context(self._open(node)),
+                    lambda node: opened.enter_context(self._lend(node)),
                     probed.values(),
                 )
                 sessions = dict(zip(probed, login, strict=True))

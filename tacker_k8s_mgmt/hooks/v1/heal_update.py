@@ -98,7 +98,10 @@ def refuse_hopeless(
 
 
 def changes(
-    instance: V1Instance, request: V1Request, resources: Sequence[StackResource]
+    instance: V1Instance,
+    request: V1Request,
+    resources: Sequence[StackResource],
+    client: stack.Heat,
 ) -> dict[str, list[str]]:
     """By VDU with VMs that are not healed, what an update would change of all of them.
 
@@ -109,8 +112,9 @@ def changes(
     """
     others, stack_id = instance.vdus(without=request.vnfcs), instance.stack_id
     with _asking(stack_id):
-        client = stack.heat_of(instance)
         top = client.stacks.get(stack_id)
+        # Heat redirects a request that has one of them alone.
+        identity = f"{top.stack_name}/{stack_id}"
     refuse_hopeless(instance, str(top.stack_status), resources, request)
     try:
         parameters, templates = database.ask(
@@ -123,9 +127,9 @@ def changes(
             f"{error or type(error).__name__}."
         ) from error
     with _asking(stack_id):
-        files = client.stacks.files(stack_id) or {}
+        files = client.stacks.files(identity) or {}
         nested = [parse_yaml(text) for text in files.values()]
-        template = client.stacks.template(stack_id)
+        template = client.stacks.template(identity)
     found: dict[str, list[str]] = {}
     for vdu, text in (
         *_parameters(_values(top.parameters), _values(parameters)),

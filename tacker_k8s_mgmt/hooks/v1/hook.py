@@ -2,7 +2,7 @@
 """One call of a hook of Tacker's v1 API: its parameters, and its site."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from oslo_config import cfg
@@ -134,19 +134,24 @@ class V1Site(Site):
         self.note = hook.note
         self.vims = VimRegistry(self._instance)
 
-    def _stack(self) -> tuple[str, Sequence[StackResource]]:
+    @cached_property
+    def _heat(self) -> stack.Heat:
+        return stack.heat_of(self._instance)
+
+    def _list_stack(self) -> tuple[str, Sequence[StackResource]]:
         stack_id = self._instance.stack_id
         try:
-            client = stack.heat_of(self._instance)
+            resources = self._heat.resources
         except Exception as error:
             # Keystone's client and Tacker raise many kinds.
             raise heat.unreadable(stack_id, error) from error
         servers = self._params.wants_compute_hosts
-        return stack_id, heat.list_resources(client.resources, stack_id, servers)
+        return stack_id, heat.list_resources(resources, stack_id, servers)
 
     def changes_of_heal(self, request: V1Request) -> Mapping[str, Sequence[str]]:
         """See :func:`~tacker_k8s_mgmt.hooks.v1.heal_update.changes`."""
-        return heal_update.changes(self._instance, request, self._stack()[1])
+        resources = self._stack()[1]
+        return heal_update.changes(self._instance, request, resources, self._heat)
 
     def fixed_groups(self) -> Sequence[str]:
         """See :func:`~tacker_k8s_mgmt.topology.connection_points.left_out`."""

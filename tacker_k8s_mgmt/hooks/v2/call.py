@@ -58,6 +58,8 @@ class HookCall:
     :param package: directory of the VNF package.
     :param between: data that the hooks of an operation pass on, also to those of a
         retry and of a rollback; users can see it.
+    :param listed: the resources of the Heat stack, once they were asked for; by
+        whether servers have their attributes.
     """
 
     operation: str
@@ -66,6 +68,7 @@ class HookCall:
     grant_request: Mapping[str, Any]
     package: str
     between: dict[str, Any] = field(default_factory=dict)
+    listed: dict[bool, tuple[Any, ...]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, sent: Mapping[str, Any]) -> "HookCall":

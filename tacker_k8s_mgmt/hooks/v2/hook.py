@@ -197,7 +197,7 @@ class V2Site(Site):
         self.note = hook.note
         self.vims = VimEntry(self._call.instance, hook.state_path)
 
-    def _stack(self) -> tuple[str, Sequence[StackResource]]:
+    def _list_stack(self) -> tuple[str, Sequence[StackResource]]:
         servers = self._params.wants_compute_hosts
         return self._call.stack, stack.resources_of(self._call, servers)
 

@@ -33,12 +33,15 @@ def login_of(vim: Mapping[str, Any]) -> tuple[Session, str]:
 
 
 def resources_of(call: HookCall, servers: bool = False) -> tuple[StackResource, ...]:
-    """Everything in the VNF's Heat stack.
+    """Everything in the VNF's Heat stack, asked once in a call of a hook.
 
     :param servers: include the attributes of servers.
     :raises RemoteError: Heat did not answer as it should.
     """
-    return heat.list_resources(_Resources(call.vim), call.stack, servers)
+    if servers not in call.listed:
+        asked = _Resources(call.vim), call.stack, servers
+        call.listed[servers] = heat.list_resources(*asked)
+    return call.listed[servers]
 
 
 def servers_of(call: HookCall, failed: bool = True) -> list[StackResource]:

@@ -148,7 +148,8 @@ def test_number_of_requests_does_not_grow_with_the_nodes():
 def test_listing_asks_for_nested_stacks(items):
     api = FakeResources(items, ATTRIBUTES)
     heat.list_resources(api, "top")
-    assert {call[1] for call in api.calls} == {"top"}
+    # Heat redirects what has one word; the first answer has both.
+    assert [call[1] for call in api.calls] == ["top", "name-top/top"]
     assert all(call[2]["nested_depth"] == 5 for call in api.calls)
 
 

@@ -19,7 +19,7 @@ class Package(site.Vnf):
         super().__init__(VNF, params(**changes))
         self.root = root
 
-    def _stack(self):
+    def _list_stack(self):
         return "stack", ()
 
     def _package_root(self):

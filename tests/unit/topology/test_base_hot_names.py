@@ -167,7 +167,7 @@ class Package(site.Vnf):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
 
-    def _stack(self):
+    def _list_stack(self):
         raise AssertionError("Heat is not asked")
 
     def _package_root(self):

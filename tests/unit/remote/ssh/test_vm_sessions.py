@@ -111,6 +111,43 @@ def test_one_that_is_kept_is_used(bed):
     assert len(bed.opened) == 1
 
 
+class TestLent:
+    def test_it_is_the_one_that_the_vm_has_and_stays(self, bed):
+        with bed.sessions.lend(FIRST) as session:
+            assert bed.sessions.get(FIRST) is session
+        assert not session.closed
+        with bed.sessions.lend(FIRST) as again:
+            assert again is session
+
+    def test_another_account_has_another_one(self, bed):
+        with bed.sessions.lend(FIRST, "another") as session:
+            assert session.endpoint == ("another", FIRST.ssh_address)
+        assert bed.sessions.get(FIRST) is not session
+        assert bed.sessions.get(FIRST, "another") is session
+
+    def test_where_there_are_many_it_is_closed(self, bed):
+        many = [machine(Role.WORKER, number) for number in range(10, 50)]
+        for vm in (SECOND, *many):
+            with bed.sessions.lend(vm) as session:
+                pass
+        assert session.closed
+        assert not bed.sessions.get(SECOND).closed
+        assert sum(not session.closed for session in bed.opened) == vms._MOST_KEPT
+
+    def test_so_is_one_that_would_be_kept(self, bed, monkeypatch):
+        monkeypatch.setattr(vms, "_MOST_KEPT", 0)
+        own = bed.sessions.open(FIRST)
+        bed.sessions.keep(FIRST, own)
+        assert own.closed
+        assert bed.sessions.get(FIRST) is not own
+
+    def test_those_with_a_former_vm_are_closed(self, bed):
+        former, other = bed.sessions.get(FIRST), bed.sessions.get(SECOND)
+        bed.sessions.drop(FIRST.ssh_address)
+        assert (former.closed, other.closed) == (True, False)
+        assert bed.sessions.get(FIRST) is not former
+
+
 class TestExpected:
     def test_the_login_is_made_meanwhile_and_once(self, bed):
         bed.may_end.clear()
