@@ -4,9 +4,9 @@
 No cluster is asked. Both APIs of Tacker name the states alike.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 #: The attribute of a cluster in ``additionalParams``, in both spellings.
 PARAMETERS = ("k8s_cluster_installation_param", "k8sClusterInstallationParam")
@@ -19,6 +19,21 @@ def has_parameters(additional_params: Mapping[str, Any] | None) -> bool:
     """Whether a request has the attribute of a cluster, valid or not."""
     given = additional_params or {}
     return any(given.get(name) is not None for name in PARAMETERS)
+
+
+Occurrence = TypeVar("Occurrence")
+
+
+def to_show(
+    history: Sequence[Occurrence], state: Callable[[Occurrence], str]
+) -> Occurrence | None:
+    """The last operation that is not over, else the last one; None without any.
+
+    One in FAILED_TEMP keeps its cluster waiting, whatever has completed since.
+    """
+    latest = tuple(reversed(history))
+    unfinished = (one for one in latest if state(one) not in ENDED)
+    return next(unfinished, next(iter(latest), None))
 
 
 def described(occurrences: Iterable[tuple[object, object, object]]) -> str:
@@ -38,8 +53,8 @@ class ClusterSummary:
     :param vim: name of the cluster's VIM; "" if it is none, as with the URL.
     :param url: of the cluster's API.
     :param vms: how many VMs Tacker lists, by VDU.
-    :param operation: the last one, such as ``HEAL``; "" if there was none, as with its
-        state and its id.
+    :param operation: the one to show (:func:`to_show`), such as ``HEAL``; "" if there
+        was none, as with its state and its id.
     """
 
     vnf_id: str

@@ -61,7 +61,7 @@ def _instance(
     return str(one.id)
 
 
-def _operation(context: Any, vnf_id: str, state: str) -> str:
+def _operation(context: Any, vnf_id: str, state: str, kind: str = "HEAL") -> str:
     now = timeutils.utcnow()
     one = objects.VnfLcmOpOcc(
         context=context,
@@ -70,7 +70,7 @@ def _operation(context: Any, vnf_id: str, state: str) -> str:
         state_entered_time=now,
         start_time=now,
         vnf_instance_id=vnf_id,
-        operation="HEAL",
+        operation=kind,
         operation_params="{}",
         is_automatic_invocation=False,
         is_cancel_pending=False,
@@ -158,6 +158,8 @@ def _v2_instances(context: Any, params: Params) -> dict[str, str]:
         made["v2 operation"] = _v2_operation(
             context, made["v2 cluster"], kind, state, given, minute
         )
+    later = ("MODIFY_INFO", "COMPLETED", None, len(occurrences))
+    _v2_operation(context, made["v2 cluster"], *later)
     made["v2 idle"] = _v2_instance(context, params, name="v2 idle")
     _v2_operation(context, made["v2 idle"], "INSTANTIATE", "COMPLETED", params)
     return made
@@ -231,6 +233,7 @@ def main(config_file: str, params_file: str) -> None:
     for state in ("COMPLETED", "FAILED", "ROLLED_BACK"):
         _operation(context, made["cluster"], state)
     made["operation"] = _operation(context, made["cluster"], "FAILED_TEMP")
+    _operation(context, made["cluster"], "COMPLETED", "MODIFY_INFO")
     _operation(context, made["dormant"], "PROCESSING")
     v2_objects.register_all()
     made |= _v2_instances(context, params)

@@ -152,6 +152,7 @@ class TestList:
         one, two = rows[known["cluster"]], rows[known["v2 cluster"]]
         for row, api in ((one, "v1"), (two, "v2")):
             assert (row["API"], row["State"]) == (api, "INSTANTIATED")
+            # A later one has completed.
             assert (row["Operation"], row["Operation State"]) == ("HEAL", "FAILED_TEMP")
             assert (row["VIM"], row["API URL"]) == ("", "")
         assert one["Operation ID"] == known["operation"]

@@ -195,6 +195,18 @@ def test_a_failed_one_is_sent_again(modify, site):
     assert labels(site)[FIVE] == {"disk": "ssd"}
 
 
+def test_no_cluster_is_looked_for_in_another_vnf(context, modify, vnf, monkeypatch):
+    one = objects.VnfInstance.get_by_id(context, vnf)
+    one.instantiated_vnf_info.additional_params = {}
+    one.instantiated_vnf_info.save()
+
+    def cluster(self, **options):
+        raise AssertionError("a cluster is looked for")
+
+    monkeypatch.setattr(v1_context.V1Hook, "cluster", cluster)
+    assert modify(DISK) == {"owner": "us", **DISK}
+
+
 def test_other_metadata_are_none_of_ours(modify, site):
     assert modify({"owner": "them"}) == {"owner": "them"}
     assert site.calls == []

@@ -50,8 +50,8 @@ def listed() -> Iterator[ClusterSummary]:
         history = one.history()
         requests = (request for *_, request in history)
         if one.is_cluster or any(map(names_parameters, requests)):
-            last = history[-1][:3] if history else ("", "", "")
-            yield _listed(one, vims.get(one.vim_id, {}), last)
+            last = instance_view.to_show(history, lambda row: row[1]) or ("", "", "")
+            yield _listed(one, vims.get(one.vim_id, {}), last[:3])
 
 
 def _listed(
@@ -60,7 +60,7 @@ def _listed(
     """A cluster in short.
 
     :param vim: its own; empty without one.
-    :param last: kind, state and id of its last operation.
+    :param last: kind, state and id of its operation to show.
     """
     name, url = str(vim.get("name", "")), str(vim.get("auth_url", ""))
     vnf = (one.vnf_id, one.name, "v1", one.state)

@@ -113,13 +113,14 @@ def listed() -> Iterator[ClusterSummary]:
         call = HookCall("", {}, instance.to_dict(), {}, package="")
         given = (json.dumps(row.get("operationParams")) for row in operations)
         if call.concerns_us or any(map(names_parameters, given)):
-            yield _listed(call, operations[-1] if operations else {})
+            shown = instance_view.to_show(operations, lambda row: row["operationState"])
+            yield _listed(call, shown or {})
 
 
 def _listed(call: HookCall, last: Mapping[str, Any]) -> ClusterSummary:
     """A cluster in short.
 
-    :param last: its last operation; empty if there was none.
+    :param last: its operation to show; empty if there was none.
     """
     own = VimEntry(call.instance).registered()
     return ClusterSummary(

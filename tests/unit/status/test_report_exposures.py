@@ -73,6 +73,7 @@ def test_what_is_exposed_and_not_recorded_is_a_difference(scene: Scene) -> None:
     scene.exposures = []
     assert findings(scene) == {ROW: ["exposed by the load balancer, and not recorded"]}
     assert f"unexpose {WEB.name}" in remedy(scene, ROW)
+    assert f"UP: {W5}, {W55}" in cells(rows(scene)[ROW])
 
 
 @pytest.mark.parametrize(

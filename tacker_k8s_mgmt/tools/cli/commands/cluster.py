@@ -599,11 +599,12 @@ class _Vms(FormattableColumn[Mapping[str, int]]):
 
 
 class ClusterList(Lister):
-    """List the clusters that Tacker records, with their last operation.
+    """List the clusters that Tacker records, with their open or last operation.
 
     List the VNF instances of Tacker's v1 and v2 API, of all projects, which are
     clusters or for which a request had the parameters of one: state, VIM, URL of the
-    API, how many VMs Tacker lists for each VDU, and the last operation.
+    API, how many VMs Tacker lists for each VDU, and the operation that is not over, else
+    the last one.
 
     No cluster is asked; `cluster check` does that. It runs where `cluster check` runs.
     """
