@@ -603,8 +603,8 @@ class ClusterList(Lister):
 
     List the VNF instances of Tacker's v1 and v2 API, of all projects, which are
     clusters or for which a request had the parameters of one: state, VIM, URL of the
-    API, how many VMs Tacker lists for each VDU, and the operation that is not over, else
-    the last one.
+    API, how many VMs Tacker lists for each VDU, and the operation that is not over,
+    else the last one.
 
     No cluster is asked; `cluster check` does that. It runs where `cluster check` runs.
     """
