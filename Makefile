@@ -13,7 +13,7 @@ help:
 	@echo 'make test-real   a whole life with the real kubespray; takes hours'
 	@echo 'make chaos       faults in the operations of clusters: SEED=1 MINUTES=60 CLUSTERS=v1,v2'
 	@echo 'make lint        only what looks at the source: ruff, mypy and others'
-	@echo 'make docs        build the documentation into doc/build'
+	@echo 'make docs        build the documentation into doc/build, look at each page'
 	@echo 'make changelog   write the release notes into CHANGELOG.rst'
 	@echo 'make lab-up      start the lab only     make lab-status  what runs in it'
 	@echo 'make lab-shell   a shell inside it      make lab-down    stop and remove it'

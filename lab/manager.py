@@ -46,6 +46,7 @@ class Lab:
                 if with_tests:
                     environments.add_tests(self._settings, self._report, name)
             if with_tests:
+                self._install_browser()
                 suites.prepare(self._settings, self._report, suites.TESTED)
 
     def install_docs(self) -> None:
@@ -57,6 +58,7 @@ class Lab:
         with files.locked(self._settings.cache / "lock", self._busy):
             self._require_venv([environments.DOCS])
             environments.prepare(self._settings, self._report, [environments.DOCS])
+            self._install_browser()
 
     def _require_venv(self, names: Sequence[str]) -> None:
         ready = all(environments.is_ready(self._settings, name) for name in names)
@@ -65,7 +67,7 @@ class Lab:
                 packages.install([packages.VENV], self._settings.cache / "install.log")
 
     def _install(self, missing: Sequence[packages.Tool], names: Sequence[str]) -> None:
-        settings, log = self._settings, self._settings.cache / "install.log"
+        settings = self._settings
         # Environments need this one only, so they are built while apt does the rest.
         self._require_venv(names)
         environments.prepare_tools(settings, self._report)
@@ -81,14 +83,27 @@ class Lab:
         if missing and os.geteuid() != 0:
             self._report.line(packages.explain(missing))
         elif missing:
-            wanted = " ".join(sorted({tool.package for tool in missing}))
-
-            def apt() -> None:
-                with self._report.step(f"apt: {wanted}"):
-                    packages.install(missing, log)
-
-            work.append(Task("apt", apt))
+            work.append(Task("apt", lambda: self._install_packages(missing)))
         run_all(work)
+
+    def _install_browser(self) -> None:
+        """Without one, the documentation's check says what it has left out.
+
+        So a system that has no such package, as Ubuntu, is no reason to fail.
+        """
+        missing = packages.missing([packages.CHROMIUM])
+        if missing and os.geteuid() != 0:
+            self._report.line(packages.explain(missing))
+        elif missing:
+            try:
+                self._install_packages(missing)
+            except LabError as error:
+                self._report.line(f"{packages.CHROMIUM.program}: {error}")
+
+    def _install_packages(self, missing: Sequence[packages.Tool]) -> None:
+        wanted = " ".join(sorted({tool.package for tool in missing}))
+        with self._report.step(f"apt: {wanted}"):
+            packages.install(missing, self._settings.cache / "install.log")
 
     def make_databases(self) -> None:
         """Make the databases that every new lab starts with, unless they are there.

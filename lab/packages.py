@@ -78,6 +78,8 @@ REGISTRY = Tool(
     "docker-registry", "docker-registry", "images", ("docker-registry.service",)
 )
 MMDEBSTRAP = Tool("mmdebstrap", "mmdebstrap", "programs and hosts of Debian releases")
+#: For the documentation: what shows its pages to their check.
+CHROMIUM = Tool("chromium", "chromium", "a look at the documentation's pages")
 TEST_TOOLS = (
     MMDEBSTRAP,
     Tool("shellcheck", "shellcheck", "checks of shell scripts"),

@@ -21,6 +21,7 @@ from pathlib import Path
 from lab import environments
 from lab.settings import Settings, from_environment
 from tests import children, laboratories, tree
+from tests.documents import browser
 from tests.tree import ROOT
 
 SOURCES = (
@@ -191,13 +192,19 @@ def lint_checks(env: dict[str, str]) -> list[Check]:
     ]
 
 
-def docs_check(settings: Settings, scratch: str, target: str) -> Check:
+def docs_check(settings: Settings, scratch: str, target: str, *options: str) -> Check:
     """The documentation, in an environment of its own; warnings are errors.
 
+    Where there is no browser, its pages are not looked at, which a note says.
+
     :param target: the directory that gets the pages.
+    :param options: more for the program that builds and looks.
     """
-    argv = ("sphinx-build", "-q", "-W", "-b", "html", "doc/source", target)
-    return Check("docs", argv, env=variables(settings, scratch, environments.DOCS))
+    argv = ("python", "-m", "tests.documents.rendered", target, *options)
+    check = Check("docs", argv, env=variables(settings, scratch, environments.DOCS))
+    if not browser.is_installed():
+        check.notes.append(f"pages not looked at: needs {browser.PROGRAM}")
+    return check
 
 
 def quick_checks(settings: Settings, scratch: str) -> list[Check]:
@@ -297,9 +304,10 @@ def lint(processes: children.Children) -> int:
 def docs(processes: children.Children) -> int:
     """Set up what builds the documentation, and build it; the exit code."""
     target = ROOT / "doc" / "build" / "html"
+    options = ("--screenshots", str(target.parent / "screenshots"))
 
     def check(settings: Settings, scratch: str) -> Check:
-        return docs_check(settings, scratch, str(target))
+        return docs_check(settings, scratch, str(target), *options)
 
     return documents(processes, check, target / "index.html")
 
@@ -330,6 +338,8 @@ def documents(
     with tempfile.TemporaryDirectory() as scratch:
         check = make(from_environment(), scratch)
         check.run(processes)
+    for note in check.notes:
+        _say(f"    {note}")
     if check.ok:
         _say(str(target))
     return 0 if check.ok else 1

@@ -18,6 +18,7 @@ project = "tacker-k8s-mgmt"
 copyright = "the tacker-k8s-mgmt authors"
 extensions = ["diagram", "option_table", "parameter_table"]
 html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 html_title = project
 html_theme = "alabaster"
 html_theme_options = {"description": "Kubernetes cluster VNFs for OpenStack Tacker"}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawings of characters that become an SVG in the page.
+"""Pictures that become an SVG in the page, and so have its colours, light or dark.
 
-``diagram`` takes the characters themselves, ``sequence`` a list of messages. The SVG is
-part of the page, so it has the page's colours, light or dark. Where svgbob is not
-installed, and in formats other than HTML, the characters are shown.
+``diagram`` takes a drawing of characters, ``sequence`` a list of messages. Drawings
+where svgbob is not installed, and both in formats other than HTML, are shown as they
+are written.
 """
 
 import html
@@ -29,7 +29,7 @@ _WIDTH, _HEIGHT, _BASE = 8, 16, 12  # of svgbob's cells
 
 
 def picture(draw: Callable[..., str], drawing: str) -> str:
-    """The SVG, which a narrow page shrinks as far as its text can be read."""
+    """The SVG; a drawing of 68 columns can still be read on a narrow page."""
     lines = _TEXT.sub(lambda text: " " * len(text[0]), drawing)
     svg = draw(lines, include_styles=False)
     columns = max(map(len, drawing.splitlines())) + 1
@@ -37,8 +37,7 @@ def picture(draw: Callable[..., str], drawing: str) -> str:
     # Screen readers get the caption, and not the drawing word by word.
     attributes = (
         f'aria-hidden="true" viewBox="0 0 {columns * _WIDTH} {height}" '
-        f'style="max-width: min({columns * _WIDTH}px, 100%); '
-        f'min-width: {0.85 * columns * _WIDTH:.0f}px"'
+        f'style="max-width: {columns * _WIDTH}px"'
     )
     svg = re.sub(r'width="\d+" height="\d+"', attributes, svg, count=1)
     return svg.replace("</svg>", f"{''.join(texts(drawing))}</svg>")
@@ -61,20 +60,20 @@ class Diagram(Directive):
     final_argument_whitespace = True
     has_content = True
 
-    def drawing(self) -> str:
-        """The characters."""
-        return "\n".join(self.content)
+    def drawn(self) -> str | None:
+        """The SVG, unless nothing can draw it."""
+        return to_svg and picture(to_svg, "\n".join(self.content))
 
     def run(self) -> list[nodes.Node]:
-        """The figure, and the characters for other formats."""
-        text = self.drawing()
+        """The figure, and the source for other formats."""
+        text = "\n".join(self.content)
         plain = nodes.literal_block(text, text, language="text")
-        if to_svg is None:
+        svg = self.drawn()
+        if svg is None:
             return [plain]
         caption = html.escape(self.arguments[0])
         figure = (
-            f'<figure class="diagram" tabindex="0">{picture(to_svg, text)}'
-            f"<figcaption>{caption}</figcaption></figure>"
+            f'<figure class="diagram">{svg}<figcaption>{caption}</figcaption></figure>'
         )
         page = nodes.raw("", figure, format="html")
         return [page, addnodes.only("", plain, expr="not html")]
@@ -83,8 +82,8 @@ class Diagram(Directive):
 class SequenceDiagram(Diagram):
     """The same for messages, one a line: ``SENDER -> RECEIVER: TEXT``."""
 
-    def drawing(self) -> str:
-        """The characters."""
+    def drawn(self) -> str | None:
+        """The SVG."""
         try:
             return sequence.draw(self.content)
         except ValueError as error:
