@@ -122,6 +122,19 @@ def test_a_drain_that_fails_is_retried_or_rolled_back(referring):
     assert labels(referring, FIVE) == {"disk": "ssd"}
 
 
+def test_a_rollback_takes_what_was_in_force_as_it_is(referring):
+    """An earlier release may have stored what this one refuses."""
+    wrong = "k8s_nodes:worker:label:-"
+    referring.instance["metadata"][wrong] = "x"
+    with referring.world() as site:
+        site.faults.add("cluster.mark")
+    with pytest.raises(sol_ex.MgmtDriverExecutionFailed, match=r"fault in"):
+        modify(referring, **{wrong: None}, **DISK)
+    referring.rollback()
+    assert labels(referring, FIVE) == {}
+    assert referring.instance["metadata"][wrong] == "x"
+
+
 def test_other_metadata_are_none_of_ours(referring):
     calls = len(referring.site.calls)
     modify(referring, owner={"team": ["a", 1]})
