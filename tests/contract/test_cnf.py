@@ -138,7 +138,7 @@ class TestCluster:
         assert f"as VNF instance {TWO}: it is that of VNF instance {ONE}" in str(
             caught.value
         )
-        with pytest.raises(driver.NoCluster, match="is no cluster that this driver"):
+        with pytest.raises(driver.NoCluster, match="is not a cluster that this driver"):
             driver.at("https://203.0.113.7:6443")
 
     def test_of_several_one_has_to_be_named(self, registered):
@@ -581,6 +581,12 @@ class TestV1:
         (expected,) = arguments["expected"](False)
         assert (expected.port, expected.node_port) == (8000, 30080)
         assert (arguments["owner"], expected.namespace) == (CNF, "theirs")
+
+    def test_the_database_is_released_before_the_work(self, v1, done, monkeypatch):
+        ended = []
+        monkeypatch.setattr(V1Hook, "begin", lambda hook: ended.append(len(done)))
+        v1("instantiate_start", self.REQUEST, requested(**{ATTRIBUTE: WEB}))
+        assert (ended, len(done)) == ([0], 1)
 
     @pytest.mark.parametrize("given", [{"use_helm": "true"}, {"namespace": 7}])
     def test_of_a_chart_only_what_the_request_names(self, v1, done, given):

@@ -16,6 +16,7 @@ from tacker import context as tacker_context
 from tacker.sol_refactored import objects as v2_objects
 
 from tacker_k8s_mgmt import errors, journal
+from tacker_k8s_mgmt.hooks import instances
 from tacker_k8s_mgmt.hooks.v1 import lookup, vim_registry
 from tacker_k8s_mgmt.hooks.v1.instance import VIM_KEY, V1Instance
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
@@ -166,6 +167,12 @@ class TestList:
     def test_vms_are_those_that_tacker_lists(self, rows, known):
         assert rows[known["v2 idle"]]["VMs"] == {}
         assert rows[known["vim"]]["VMs"] == {"masterNode": 1, "workerNode": 2}
+
+    @pytest.mark.parametrize(
+        "url", ["sqlite://", "sqlite:///:memory:", "sqlite:///file:x"]
+    )
+    def test_a_database_without_a_file_is_not_missed(self, url):
+        instances._refuse_missing_file(url)
 
     @pytest.mark.usefixtures("_quick")
     def test_without_a_database_it_is_an_error_and_none_is_made(self, tmp_path):

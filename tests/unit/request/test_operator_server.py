@@ -174,6 +174,10 @@ class TestAttacks:
         assert problem.startswith(f"kubespray_vars.{name}: where the Ansible server")
         assert "lookup" not in problem
 
+    @pytest.mark.parametrize("value", ["a.b:1", ["a", 1], {"a": {"b": ["c", True]}}])
+    def test_plain_values(self, value):
+        parse(without(kubespray_vars={config.ANSIBLE_VARIABLES[0]: value}))
+
     def test_a_template_behind_a_reference(self):
         variables = {
             "ping_access_ip": {"secret_ref": f"http://k/v1/secrets/{'1' * 32}"}

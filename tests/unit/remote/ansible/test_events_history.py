@@ -256,3 +256,18 @@ def test_results_of_many_hosts_write_next_to_nothing(plugin, server, tmp_path):
     assert len(events) < 200 * tasks
     end = playbooks.fold(Progress(), events.splitlines())
     assert (end.tasks, end.results) == (tasks, 10 * tasks)
+
+
+def test_a_long_text_keeps_both_ends_and_no_part_of_a_word(plugin):
+    text = " ".join(f"{n:02}" for n in range(50))
+    assert plugin.shortened(text, len(text)) == text
+    first, last = "00 01 02 03 04 05 06 07 08", "41 42 43 44 45 46 47 48 49"
+    assert plugin.shortened(text, 60) == f"{first} ... {last}"
+    assert plugin.shortened("x" * 70, 60) == " ... "
+
+
+def test_output_that_the_message_has_is_not_repeated(plugin):
+    outcome = {"msg": "it failed because x", "stderr": "because x"}
+    assert plugin.message(outcome) == "it failed because x"
+    outcome["stdout"] = "and y"
+    assert plugin.message(outcome) == "it failed because x: and y"

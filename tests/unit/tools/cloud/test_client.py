@@ -87,7 +87,11 @@ def test_heat_and_tacker(cloud):
     [
         ("compute", "Nova", "flavors"),
         ("image", "Glance", "images"),
+        ("compute", "Nova", "keypairs"),
+        ("compute", "Nova", "compute_quotas"),
         ("network", "Neutron", "networks"),
+        ("network", "Neutron", "network_extensions"),
+        ("network", "Neutron", "network_quotas"),
         ("orchestration", "Heat", "heat"),
         ("nfv-orchestration", "Tacker", "vims"),
     ],

@@ -73,6 +73,15 @@ def shape(value):
     return [shape(inner) for inner in value] if isinstance(value, list) else None
 
 
+def _values_of(document, name):
+    """Every value that has this name, however deep."""
+    if not isinstance(document, dict | list):
+        return []
+    inner = document.values() if isinstance(document, dict) else document
+    found = [value for one in inner for value in _values_of(one, name)]
+    return [document[name], *found] if name in document else found
+
+
 SAMPLES = [(flavour, api) for flavour in ("simple", "ha") for api in (V1, V2)]
 
 
@@ -98,6 +107,10 @@ def test_a_request_that_has_everything(flavour, api):
     wanted = {link["extCps"][0]["cpdId"]: link for link in sample["extVirtualLinks"]}
     assert shape(links) == shape(wanted)
     assert {link["resourceId"] for link in links.values()} == {OUTER.id}
+    if api is V2:
+        protocols = _values_of(links, "ipAddresses")
+        assert protocols
+        assert {one["numDynamicAddresses"] for (one,) in protocols} == {1}
 
 
 @pytest.mark.parametrize(("flavour", "api"), SAMPLES)
