@@ -143,6 +143,11 @@ def test_lines_of_a_secret_file_are_secrets():
     assert Redactor(["first line\nx\nlast line"])("x: last line") == "x: ***"
 
 
+def test_lines_from_eight_characters_on_are_secrets():
+    redact = Redactor(["12345678\nabcdefg\n"])
+    assert redact("a 12345678 b abcdefg c") == "a *** b abcdefg c"
+
+
 def test_the_longer_of_two_overlapping_secrets_wins():
     assert Redactor(["open", "opensesame"])("opensesame, open") == "***, ***"
 

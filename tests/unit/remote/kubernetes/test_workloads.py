@@ -57,6 +57,19 @@ def test_without_a_warning_other_events_are_told():
     assert text == "A: told; B: told"
 
 
+def test_a_job_that_is_gone_has_failed_as_its_event_says():
+    class Gone(Events):
+        def run(self, *words, **_):
+            return '{"kind": "List", "items": []}'
+
+    seed = job("seed")
+    seed["metadata"]["namespace"] = "default"
+    about = {"kind": "Job", "name": "seed", "uid": "1"}
+    ended = event("BackoffLimitExceeded", involvedObject=about)
+    progress = Workloads(Gone(ended)).progress([seed])
+    assert progress.failed == {"Job default/seed": "BackoffLimitExceeded: told"}
+
+
 @pytest.fixture
 def workloads(session):
     return Workloads(KubeClient(session))

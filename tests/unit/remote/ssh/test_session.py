@@ -390,6 +390,8 @@ def test_dropped_session_is_a_connection_error(session, sshd):
         session.run(["true"], timeout=60)
     with pytest.raises(errors.ConnectionLost):
         session.get("/etc/hostname")
+    with pytest.raises(errors.ConnectionLost, match="sleep 31"):
+        session.start(["sleep", "31"])
 
 
 def test_host_that_never_answers_breaks_the_session_at_the_limit(

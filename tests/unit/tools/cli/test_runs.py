@@ -220,6 +220,17 @@ class TestConfiguration:
         assert main(["runs", "list"]) == 1
         assert "below /var/lib/tacker/k8s_mgmt; give" in capsys.readouterr().err
 
+    def test_the_conductors_own_file_is_read_beside_tackers(
+        self, tmp_path, monkeypatch, capsys
+    ):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        completed(tmp_path / "k8s_mgmt")
+        (tmp_path / ".tacker").mkdir()
+        own = tmp_path / ".tacker" / "tacker-conductor.conf"
+        own.write_text(f"[DEFAULT]\nstate_path = {tmp_path}\n")
+        assert main(["runs", "list"]) == 0
+        assert VNF in capsys.readouterr().out
+
     def test_a_file_that_is_not_there_is_named(self, tmp_path, capsys):
         path = str(tmp_path / "none.conf")
         assert main(["runs", "list", "--config-file", path]) == 2

@@ -205,6 +205,30 @@ def clouds_yaml(monkeypatch, tmp_path):
     return file
 
 
+#: What openstacksdk and the plugins of keystoneauth take as text.
+TEXTS = (
+    *("auth_type", "cacert", "cert", "key", "cloud", "profile"),
+    *(f"auth.{name}" for name in ("auth_url", "username", "user_id", "password")),
+    *(f"auth.{name}" for name in ("token", "system_scope", "project_name")),
+    *(f"auth.{name}" for name in ("project_id", "domain_name", "domain_id")),
+    *(f"auth.{name}" for name in ("user_domain_name", "user_domain_id")),
+    *(f"auth.{name}" for name in ("project_domain_name", "project_domain_id")),
+    *(f"auth.application_credential_{what}" for what in ("id", "name", "secret")),
+)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_list_in_the_place_of_a_text(clouds_yaml, name):
+    cloud = {name: ["pa55"]}
+    if name.startswith("auth."):
+        cloud = {"auth": {name.removeprefix("auth."): ["pa55"]}}
+    clouds_yaml.write_text(json.dumps({"clouds": {"c": cloud}}))
+    with pytest.raises(CloudError) as caught:
+        client.connect("c")
+    assert f"clouds.c.{name}" in str(caught.value)
+    assert "pa55" not in str(caught.value)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("place", PLACES)
 def test_wrong_shapes_in_clouds_yaml(clouds_yaml, place, shape):
