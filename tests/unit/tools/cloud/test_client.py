@@ -229,6 +229,16 @@ def test_a_list_in_the_place_of_a_text(clouds_yaml, name):
     assert "pa55" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["auth.auth_url", "auth_type", "region_name"])
+def test_nothing_in_the_place_of_what_a_login_needs(clouds_yaml, name):
+    cloud = {"region_name": "r", "auth_type": "password", name: None}
+    if name.startswith("auth."):
+        cloud = {"auth": {name.removeprefix("auth."): None}}
+    clouds_yaml.write_text(json.dumps({"clouds": {"c": cloud}}))
+    with pytest.raises(CloudError, match=f"clouds.c.{name}"):
+        client.connect("c")
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("place", PLACES)
 def test_wrong_shapes_in_clouds_yaml(clouds_yaml, place, shape):
