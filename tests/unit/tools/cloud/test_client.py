@@ -3,6 +3,7 @@
 
 import json
 import os
+from typing import Any
 import sys
 
 import pytest
@@ -219,7 +220,7 @@ TEXTS = (
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_list_in_the_place_of_a_text(clouds_yaml, name):
-    cloud = {name: ["pa55"]}
+    cloud: dict[str, Any] = {name: ["pa55"]}
     if name.startswith("auth."):
         cloud = {"auth": {name.removeprefix("auth."): ["pa55"]}}
     clouds_yaml.write_text(json.dumps({"clouds": {"c": cloud}}))
@@ -231,7 +232,7 @@ def test_a_list_in_the_place_of_a_text(clouds_yaml, name):
 
 @pytest.mark.parametrize("name", ["auth.auth_url", "auth_type", "region_name"])
 def test_nothing_in_the_place_of_what_a_login_needs(clouds_yaml, name):
-    cloud = {"region_name": "r", "auth_type": "password", name: None}
+    cloud: dict[str, Any] = {"region_name": "r", "auth_type": "password", name: None}
     if name.startswith("auth."):
         cloud = {"auth": {name.removeprefix("auth."): None}}
     clouds_yaml.write_text(json.dumps({"clouds": {"c": cloud}}))
