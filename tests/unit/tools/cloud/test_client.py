@@ -3,8 +3,8 @@
 
 import json
 import os
-from typing import Any
 import sys
+from typing import Any
 
 import pytest
 
