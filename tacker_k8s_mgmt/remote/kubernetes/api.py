@@ -10,6 +10,7 @@ withdraw all of its tokens at once.
 """
 
 import base64
+import difflib
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -105,6 +106,16 @@ def person_access(
     client: KubeClient, person: str, role: str, seconds: int
 ) -> PersonAccess:
     """Create the account, if need be, and have a token issued; see ``ClusterApi``."""
+    # kubectl binds to a role that does not exist without a word.
+    known = client.table("clusterroles", (".metadata.name",), read=str)
+    if role not in known:
+        near = difflib.get_close_matches(role, known)
+        raise errors.ClusterError(
+            detail=f"The cluster has no cluster role {role}.",
+            hint=f"Near are: {', '.join(near)}."
+            if near
+            else "`kubectl get clusterroles` lists them.",
+        )
     # A person's name has no dot, so no two accounts have the same name.
     account = f"{person}.{role}"
     client.run("apply", "-f", "-", stdin=json.dumps(_manifest(account, role)))
@@ -225,6 +236,7 @@ class ClusterApi:
         :param person: a DNS label.
         :param role: the one cluster role of the account, a DNS subdomain.
         :param seconds: until the token expires; the API server may choose fewer.
+        :raises ClusterError: also if there is no such role.
         """
         return person_access(self._client, person, role, seconds)
 

@@ -130,3 +130,15 @@ class TestVerification:
         )
         with pytest.raises(NotDone, match="CERTIFICATE_VERIFY_FAILED"):
             verify(site.kube.url, changed)
+
+
+@pytest.mark.parametrize(
+    ("role", "said"),
+    [("veiw", "Near are: view"), ("xyz", "`kubectl get clusterroles`")],
+)
+def test_a_role_that_does_not_exist_is_refused(cluster, site, role, said):
+    with pytest.raises(errors.ClusterError, match=f"no cluster role {role}") as caught:
+        cluster.person_access("alice", role, 3600)
+    assert said in str(caught.value)
+    assert bound(site) == {}
+    assert site.kube.request("GET", ACCOUNTS)[1].get("items", []) == []
