@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+import types
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.infra_drivers.openstack import heat_utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v2 import stack
+from tacker_k8s_mgmt.hooks.v2 import lookup, stack
 from tacker_k8s_mgmt.hooks.v2.call import HookCall
 
 VIM = {
@@ -116,3 +117,26 @@ def test_a_hook_imports_neither_tackers_database_nor_its_message_queue():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_numbers_of_vms_by_vdu_in_heat_and_in_tackers_list(monkeypatch):
+    listed = [{"vduId": vdu} for vdu in ("masterNode", "workerNode", "workerNode")]
+    servers = [
+        types.SimpleNamespace(name=name) for name in ("masterNode", "workerNode", "new")
+    ]
+    asked = []
+
+    def servers_of(call, failed=True):
+        asked.append(failed)
+        return servers
+
+    monkeypatch.setattr(stack, "servers_of", servers_of)
+    site = object.__new__(lookup.SeenV2Site)
+    site._call = types.SimpleNamespace(resources=lambda: listed)
+    found = site.counts()
+    assert [(one.group, one.heat, one.tacker) for one in found] == [
+        *(("masterNode", 1, 1), ("workerNode", 1, 2), ("new", 1, 0))
+    ]
+    # One that Heat could not build is no VM.
+    assert asked == [False]
+    assert {one.remedy for one in found} == {lookup._REMEDY}
