@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures that become an SVG in the page, and so have its colours, light or dark.
 
-``diagram`` takes a drawing of characters, ``sequence`` a list of messages. Drawings
-where svgbob is not installed, and both in formats other than HTML, are shown as they
-are written.
+``diagram`` takes a drawing of characters, ``sequence`` a list of messages, ``timeline``
+one of steps. Drawings where svgbob is not installed, and all of them in formats other
+than HTML, are shown as they are written.
 """
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
 
 import sequence
+import timeline
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx import addnodes
@@ -82,17 +84,26 @@ class Diagram(Directive):
 class SequenceDiagram(Diagram):
     """The same for messages, one a line: ``SENDER -> RECEIVER: TEXT``."""
 
+    draw: ClassVar[Callable[[Sequence[str]], str]] = staticmethod(sequence.draw)
+
     def drawn(self) -> str | None:
         """The SVG."""
         try:
-            return sequence.draw(self.content)
+            return self.draw(self.content)
         except ValueError as error:
             raise self.error(str(error)) from None
+
+
+class TimelineDiagram(SequenceDiagram):
+    """The same for the steps of an operation, one a line: ``TEXT: SECONDS``."""
+
+    draw = staticmethod(timeline.draw)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Make the directives and their style known."""
     app.add_directive("diagram", Diagram)
     app.add_directive("sequence", SequenceDiagram)
+    app.add_directive("timeline", TimelineDiagram)
     app.add_css_file("diagram.css")
     return {"parallel_read_safe": True}

@@ -16,6 +16,7 @@ _LANE, _ROW, _TEXTS, _MARGIN = 36, 22, 220, 12
 _LETTER = 6.4  # width of a letter of the names
 _SLOPE = 0.71  # of the names, which are turned by 45 degrees
 _DOT, _HEAD = 3, 7
+_LONGEST = 33  # letters that fit beside the lanes
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def parse(lines: Sequence[str]) -> tuple[list[str], list[Message]]:
 
     :param lines: each ``SENDER -> RECEIVER: TEXT``; the first one may list participants
         with commas to set their order.
-    :raises ValueError: a line is not of this form.
+    :raises ValueError: a line is not of this form, or its text too long.
     """
     names: list[str] = []
     messages = []
@@ -43,6 +44,8 @@ def parse(lines: Sequence[str]) -> tuple[list[str], list[Message]]:
             continue
         if found is None:
             raise ValueError(f"not SENDER -> RECEIVER: TEXT: {line}")
+        if len(found["text"]) > _LONGEST:
+            raise ValueError(f"more than {_LONGEST} letters: {line}")
         for name in found["sender"], found["receiver"]:
             if name not in names:
                 names.append(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sequence charts of the documentation, which are drawn from lists of messages."""
+"""The pictures of the documentation that are drawn from lists."""
 
 import importlib.util
 import re
@@ -8,7 +8,7 @@ import pytest
 
 from tests.tree import ROOT
 
-SOURCE = ROOT / "doc" / "source" / "_ext" / "sequence.py"
+EXTENSIONS = ROOT / "doc" / "source" / "_ext"
 LINES = [
     "Tacker, driver, VMs",
     "Tacker -> driver: heal_end",
@@ -20,12 +20,21 @@ _TEXT = re.compile(r'<text x="(\d+)" y="(\d+)">(.+?)</text>')
 _LANE = re.compile(r'<path class="lane" d="M(\d+) \d+V\d+"/>')
 
 
-@pytest.fixture(scope="module")
-def sequence():
-    spec = importlib.util.spec_from_file_location("sequence", SOURCE)
+def extension(name):
+    spec = importlib.util.spec_from_file_location(name, EXTENSIONS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def sequence():
+    return extension("sequence")
+
+
+@pytest.fixture(scope="module")
+def timeline():
+    return extension("timeline")
 
 
 def test_each_message_is_an_arrow_between_lanes_beside_its_text(sequence):
@@ -54,3 +63,29 @@ def test_participants_come_in_the_order_in_which_they_are_named(sequence):
 def test_other_lines_are_refused(sequence, line):
     with pytest.raises(ValueError, match="not SENDER -> RECEIVER"):
         sequence.parse(["a -> b: x", line])
+
+
+def test_steps_are_bars_one_after_the_other(timeline):
+    svg = timeline.draw(["wait: 1.0", "run: 3"])
+    bars = re.findall(r'<rect x="([\d.]+)" y="\d+" width="([\d.]+)"', svg)
+    (first, short), (second, long) = [tuple(map(float, bar)) for bar in bars]
+    assert second == first + short
+    assert long == 3 * short
+    assert re.findall(r">([^<>]+)</text>", svg) == ["wait", "1.0 s", "run", "3.0 s"]
+
+
+def test_texts_that_would_reach_into_the_drawing_are_refused(sequence, timeline):
+    for draw, line in (sequence.draw, "a -> b: {}"), (timeline.draw, "{}: 1"):
+        with pytest.raises(ValueError, match="letters"):
+            draw([line.format("x" * 40)])
+
+
+def test_a_step_without_seconds_is_refused(timeline):
+    with pytest.raises(ValueError, match="not TEXT: SECONDS: run"):
+        timeline.draw(["wait: 1", "run"])
+
+
+def test_the_readme_shows_the_timeline_of_the_first_page(timeline):
+    assert timeline.PICTURE.read_text() == timeline.standalone()
+    picture = timeline.PICTURE.relative_to(ROOT)
+    assert f".. image:: {picture}\n" in (ROOT / "README.rst").read_text()
