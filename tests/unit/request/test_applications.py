@@ -75,6 +75,23 @@ def test_references_in_the_values_of_a_chart_are_resolved_and_texts_stay():
     assert "of secret_ref" not in request_input.masked(made).model_dump_json()
 
 
+def test_names_of_objects_have_at_most_253_characters():
+    label = "a" * 63
+    name = ".".join([label, label, label, "a" * 61])
+    config = [{"name": name, "data": []}]
+    (shop,) = parsed({**SHOP, "config": config}).applications
+    assert (len(name), shop.config[0].name) == (253, name)
+    config[0]["name"] += "a"
+    (problem,) = problems({**SHOP, "config": config})
+    assert "config.0.name: must be the name of an object" in problem
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_schemes_of_a_probe(scheme):
+    probe = {"service": "web", "port": 80, "scheme": scheme}
+    assert parsed({**SHOP, "probe": probe}).applications[0].probe.scheme == scheme
+
+
 def test_parameters_that_are_kept_are_whole():
     kept = reader.without_secrets(given(CHART, SHOP))
     stored = kept["k8s_cluster_installation_param"]["applications"]

@@ -87,5 +87,5 @@ def test_problems_of_the_command_are_a_document(tmp_path, capsys):
     assert main(words) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["package"] is None
-    assert "*.vnfd.yaml" in document["problems"][0]
+    assert "*.vnfd.yaml, there is: none" in document["problems"][0]
     assert not output.exists()
