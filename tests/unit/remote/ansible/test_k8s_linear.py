@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The strategy k8s_linear against linear: what each reports and leaves, host by host.
+
+With the Ansible of PATH and those of the environments that ``KUBESPRAY_VENVS`` names
+(colon-separated). Playbooks are in ``strategy``, with the callback plugin that records.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent / "strategy"
+PLUGIN = (
+    Path(__file__).parents[4] / "tacker_k8s_mgmt/remote/ansible/run_files/k8s_linear.py"
+)
+VENVS = [one for one in os.environ.get("KUBESPRAY_VENVS", "").split(":") if one]
+FOUND = [
+    shutil.which("ansible-playbook"),
+    *(f"{v}/bin/ansible-playbook" for v in VENVS),
+]
+PROGRAMS = [program for program in FOUND if program]
+PLAYBOOKS = sorted(path.name for path in HERE.glob("*.yml"))
+TASKS = {"included.yml", "nested.yml"}
+NODE = {
+    "ansible_connection": "local",
+    "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+}
+GONE = {"ansible_host": "127.0.0.1", "ansible_port": 1}
+INVENTORY = {
+    "here": {"hosts": {"h1": NODE, "h2": NODE, "h3": NODE}},
+    "away": {"hosts": {"gone": GONE}},
+}
+LIMIT = 300  # seconds
+#: Lines with what is another one in each run.
+VARYING = ("ASYNC ",)
+
+pytestmark = pytest.mark.skipif(not PROGRAMS, reason="no ansible-playbook in PATH")
+
+
+class Run:
+    """A run of a playbook with a strategy."""
+
+    def __init__(self, directory: Path, strategy: str, argv, **variables):
+        directory.mkdir()
+        self._record = directory / "record.json"
+        plugins, callbacks = directory / "strategies", directory / "callbacks"
+        for plugin, place in ((PLUGIN, plugins), (HERE / "recorder.py", callbacks)):
+            place.mkdir()
+            shutil.copy(plugin, place)
+        hosts = directory / "hosts.json"
+        hosts.write_text(json.dumps({"all": {"children": INVENTORY}}))
+        env = {
+            **os.environ,
+            "LC_ALL": "C.UTF-8",
+            "RECORD": str(self._record),
+            "ANSIBLE_STRATEGY": strategy,
+            "ANSIBLE_STRATEGY_PLUGINS": str(plugins),
+            "ANSIBLE_CALLBACK_PLUGINS": str(callbacks),
+            "ANSIBLE_DEPRECATION_WARNINGS": "False",
+            "ANSIBLE_LOCAL_TEMP": str(directory / "tmp"),
+            "ANSIBLE_NOCOLOR": "True",
+            **variables,
+        }
+        self._process = subprocess.Popen(
+            [argv[0], "-i", str(hosts), *argv[1:]],
+            cwd=HERE,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def outcome(self):
+        """Exit code, lines and record."""
+        output, _ = self._process.communicate(timeout=LIMIT)
+        # A warning comes once from each process.
+        lines = {line for line in output.splitlines() if not line.startswith(VARYING)}
+        text = self._record.read_text() if self._record.exists() else "null"
+        return self._process.returncode, sorted(map(steady, lines)), json.loads(text)
+
+
+def steady(line: str) -> str:
+    """A line without the order in which processes have ended."""
+    what, is_include, hosts = line.rpartition(" for ")
+    if not is_include or not line.startswith("included: "):
+        return line
+    return what + is_include + ", ".join(sorted(hosts.split(", ")))
+
+
+def compare(directory: Path, *argv: str):
+    """Run with both strategies at once; returns what both come to."""
+    runs = {
+        name: Run(directory / name, name, argv) for name in ("linear", "k8s_linear")
+    }
+    outcomes = {name: run.outcome() for name, run in runs.items()}
+    expected = outcomes["linear"]
+    for made, wanted in zip(outcomes["k8s_linear"], expected, strict=True):
+        assert made == wanted
+    return expected
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("playbook", [n for n in PLAYBOOKS if n not in TASKS])
+def test_results_facts_and_recap_are_those_of_linear(tmp_path, program, playbook):
+    code, lines, record = compare(tmp_path, program, playbook)
+    if playbook == "throttle.yml":
+        assert (code, record) == (1, None)
+        assert any("throttle value to an integer" in line for line in lines)
+    else:
+        assert record["hosts"]["h1"]
+        assert len(record["recap"]) >= 3
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(
+    "options", [["--check", "--diff"], ["--tags", "t"], ["--start-at-task", "Batches"]]
+)
+def test_so_they_are_with_options(tmp_path, program, options):
+    compare(tmp_path, program, *options, "conditions.yml", "includes.yml")
