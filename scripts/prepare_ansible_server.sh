@@ -21,6 +21,7 @@
 #                        a password as PIP_INDEX_URL in the environment
 #   --wheels DIR         take Python packages from this directory and from nowhere else
 #   --python PROGRAM     make the virtual environment with this Python
+#   --mitogen            install mitogen, too, with which playbook runs take less time
 #   --check              change nothing and say what is missing; exit code 1 if anything
 #   --dry-run            change nothing and say what would be done
 #
@@ -50,6 +51,8 @@ unset PYTHONHOME PYTHONPATH VIRTUAL_ENV
 : "${PREPARE_PACKAGE_PAUSE:=10}"
 
 readonly RELEASE_TAG='^v2\.(2[4-9]|[3-9][0-9])\.(0|[1-9][0-9]*)$'
+readonly MITOGEN=0.3.54 # known to work with ansible-core 2.15 to 2.18
+readonly MITOGEN_CORES='^2\.1[5-8]\.'
 readonly RECORD=.kubespray-requirements.txt # in a virtual environment; empty: unfinished
 
 release=""
@@ -57,6 +60,7 @@ root=/opt/kubespray
 venv=/opt/kubespray-venv
 user=ansible
 switch=1
+mitogen=0
 git_url=https://github.com/kubernetes-sigs/kubespray
 archive=""
 index_url=""
@@ -128,6 +132,10 @@ parse() {
                 continue ;;
             --no-switch)
                 switch=0
+                shift
+                continue ;;
+            --mitogen)
+                mitogen=1
                 shift
                 continue ;;
         esac
@@ -485,13 +493,22 @@ make_venv() {
 # unfinished by an empty record.
 make_environment() {
     local found
-    local -a from=()
     if [[ ! -e $environment ]]; then
         mkdir "$environment"
         ((EUID != 0)) || chown "$user:" "$environment"
     fi
     [[ -e $environment/$RECORD ]] || as_user touch "$environment/$RECORD"
     is_whole || make_venv
+    pip_install "$checkout/requirements.txt" -r "$checkout/requirements.txt"
+    found=$(ansible_version)
+    [[ -n $found ]] || fail "$environment/bin/ansible-playbook does not run: $(problem_in "$work/ansible")"
+    as_user cp "$checkout/requirements.txt" "$environment/$RECORD"
+    has_environment || fail "ansible-core $found was installed, which is not >=$least,<$below: mend $checkout/requirements.txt"
+}
+
+# Installs what pip's arguments from $2 on say, which is $1.
+pip_install() {
+    local -a from=()
     if [[ -n $wheels ]]; then
         as_user test -r "$wheels" -a -x "$wheels" || fail "$user cannot read --wheels $wheels: let others read it"
         from=(--no-index --find-links "$wheels")
@@ -500,12 +517,27 @@ make_environment() {
         export PIP_INDEX_URL=$index_url
     fi
     as_user env PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 "$environment/bin/python" -m pip \
-        install -q "${from[@]}" -r "$checkout/requirements.txt" </dev/null >"$work/pip" 2>&1 ||
-        fail "pip could not install $checkout/requirements.txt: $(problem_in "$work/pip"); is the index reachable from here (https_proxy, --index-url)? Without a network, give --wheels"
-    found=$(ansible_version)
-    [[ -n $found ]] || fail "$environment/bin/ansible-playbook does not run: $(problem_in "$work/ansible")"
-    as_user cp "$checkout/requirements.txt" "$environment/$RECORD"
-    has_environment || fail "ansible-core $found was installed, which is not >=$least,<$below: mend $checkout/requirements.txt"
+        install -q "${from[@]}" "${@:2}" </dev/null >"$work/pip" 2>&1 ||
+        fail "pip could not install $1: $(problem_in "$work/pip"); is the index reachable from here (https_proxy, --index-url)? Without a network, give --wheels"
+}
+
+# --- mitogen
+
+have_mitogen() {
+    lacking="mitogen $MITOGEN in $environment"
+    todo="install mitogen $MITOGEN into $environment"
+    [[ -x $environment/bin/python ]] &&
+        [[ $(as_user "$environment/bin/python" -c 'from importlib.metadata import version
+print(version("mitogen"))' 2>/dev/null || true) == "$MITOGEN" ]]
+}
+
+install_mitogen() {
+    local core
+    core=$(ansible_version)
+    [[ $core =~ $MITOGEN_CORES ]] ||
+        fail "mitogen $MITOGEN is not known to work with ansible-core $core: leave out --mitogen"
+    pip_install "mitogen $MITOGEN" "mitogen==$MITOGEN"
+    have_mitogen || fail "$lacking: still absent after the installation"
 }
 
 # --- owner and links
@@ -578,6 +610,7 @@ prepare() {
         read_limits
         want have_python install_python
         want have_environment make_environment
+        ((mitogen == 0)) || want have_mitogen install_mitogen
     else
         # Its limits are not known without it.
         changes=1

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tacker_k8s_mgmt.kubespray.strategies import MITOGEN
 from tests.unit.prepare.sandbox import ANSIBLES, Sandbox, make_origin, make_wheel
 
 
@@ -18,6 +19,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_origin(directory / "origin")
     for version, core in ANSIBLES.items():
         make_wheel(directory / "wheels", version, core)
+    make_wheel(directory / "wheels", max(MITOGEN), "", name="mitogen")
     return directory
 
 

@@ -44,21 +44,23 @@ RELEASE = "v2.31.0"
 USER = getpass.getuser()
 
 
-def make_wheel(directory: Path, version: str, core: str) -> None:
+def make_wheel(directory: Path, version: str, core: str, name: str = "ansible") -> None:
     """Put a wheel into *directory*, whose program tells its version as Ansible does."""
-    info = f"ansible-{version}.dist-info"
+    info = f"{name}-{version}.dist-info"
     program = f'def main():\n    print("ansible-playbook [core {core}]")\n'
     files = {
         "ansible_stand_in.py": program,
-        f"{info}/METADATA": "Metadata-Version: 2.1\nName: ansible\n"
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\n"
         f"Version: {version}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\n"
         "Root-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": "[console_scripts]\n"
         "ansible-playbook = ansible_stand_in:main\n",
     }
+    if name != "ansible":
+        del files["ansible_stand_in.py"], files[f"{info}/entry_points.txt"]
     record = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD"))
-    path = directory / f"ansible-{version}-py3-none-any.whl"
+    path = directory / f"{name}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as wheel:
         for name, text in {**files, f"{info}/RECORD": record}.items():
             wheel.writestr(name, text)
@@ -190,6 +192,12 @@ class Sandbox:
         assert len(result.stderr.splitlines()) == 1, result.stderr
         assert result.stderr.endswith("\n")
         return result.stderr.strip()
+
+    def refused_check(self, *options: str) -> list[str]:
+        """A call with ``--check`` that finds something; returns its lines."""
+        result = self.run("--check", *options)
+        assert (result.returncode, result.stderr) == (1, "")
+        return result.stdout.splitlines()
 
     def everything(self) -> dict[str, tuple[int, int]]:
         """Every file below ``opt`` with what changes when it is written."""

@@ -2,6 +2,7 @@
 """The script that prepares an Ansible server: what it makes, and makes once."""
 
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tacker_k8s_mgmt.kubespray import checkout, releases
+from tacker_k8s_mgmt.kubespray import checkout, releases, strategies
 from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ssh import login
@@ -26,6 +27,8 @@ from tests.unit.prepare.sandbox import (
     make_wheel,
     write,
 )
+
+PINNED = max(strategies.MITOGEN)
 
 
 def test_the_first_call_prints_its_steps_and_what_to_write_into_requests(first):
@@ -292,6 +295,42 @@ class TestEnvironment:
         assert "s3cret" not in said
 
 
+class TestMitogen:
+    @pytest.fixture
+    def wheels(self, fresh, tmp_path):
+        wheels = tmp_path / "wheels"
+        shutil.copytree(fresh.wheels, wheels)
+        for version in ("0.3.40", "99.0"):
+            make_wheel(wheels, version, "", name="mitogen")
+        return str(wheels)
+
+    def test_the_pinned_one_is_installed_if_asked_for(self, fresh, wheels):
+        environment = Path(f"{fresh.venv}-2.31.0")
+        fresh.do("--wheels", wheels)
+        assert not list(environment.glob("lib/*/site-packages/mitogen*"))
+        said = fresh.refused_check("--mitogen", "--wheels", wheels)
+        assert said == [f"missing: mitogen {PINNED} in {environment}"]
+        said = fresh.do("--mitogen", "--wheels", wheels)
+        assert f"install mitogen {PINNED} into {environment} ..." in said
+        (found,) = environment.glob("lib/*/site-packages/mitogen-*.dist-info")
+        assert found.name == f"mitogen-{PINNED}.dist-info"
+        assert fresh.do("--mitogen", "--wheels", wheels)[-1] == "unchanged"
+
+    def test_without_a_source_it_is_not_installed(self, fresh, wheels):
+        (Path(wheels) / f"mitogen-{PINNED}-py3-none-any.whl").unlink()
+        said = fresh.refused("--mitogen", "--wheels", wheels)
+        assert f"pip could not install mitogen {PINNED}" in said
+
+    def test_it_is_the_one_that_the_driver_knows(self):
+        text = SCRIPT.read_text()
+        assert f"readonly MITOGEN={PINNED} " in text
+        cores = re.search(r"MITOGEN_CORES='(.*)'", text)[1]
+        known = {
+            f"2.{minor}.1" for minor in range(30) if re.match(cores, f"2.{minor}.1")
+        }
+        assert known == {f"{a}.{b}.1" for a, b in strategies.MITOGEN[PINNED]}
+
+
 class TestPython:
     def test_the_first_that_suits_is_taken(self, fresh):
         fresh.python("python3", 9)
@@ -469,8 +508,8 @@ class TestCommandLine:
         )
         for option in (
             *("--release", "--root", "--venv", "--user", "--no-switch", "--git-url"),
-            *("--archive", "--index-url", "--wheels", "--python", "--check"),
-            "--dry-run",
+            *("--archive", "--index-url", "--wheels", "--python", "--mitogen"),
+            *("--check", "--dry-run"),
         ):
             assert f"\n  {option} " in said
         assert "set -E" not in said
@@ -538,8 +577,9 @@ def test_what_the_guide_prints_can_be_done_one_after_the_other(fresh, sources):
         fresh.do(*one.text.replace("--user ansible", f"--user {USER}").split()[1:])
         for one in printed
     ]
-    # The third call finds the release and leaves the links, the fourth turns them. The
-    # last one is that of another guide, on a server that has everything.
+    # The second call adds mitogen. The fourth finds the release and leaves the links,
+    # the fifth turns them. The last one is that of another guide, on a server that has
+    # everything.
     assert [lines[-1] for lines in said] == [
-        *("changed", "changed", "unchanged", "changed", "unchanged"),
+        *("changed", "changed", "changed", "unchanged", "changed", "unchanged"),
     ]
