@@ -188,6 +188,19 @@ OPTIONS: tuple[cfg.Opt, ...] = (
         help="How many hosts Ansible works on at the same time for each cluster of "
         "that Ansible server. Default: as without the request's ansible.forks.",
     ),
+    cfg.StrOpt(
+        "ansible_strategy",
+        default="auto",
+        choices=("auto", "linear", "k8s_linear", "mitogen_linear"),
+        help="Strategy of playbook runs on that Ansible server, as the request's "
+        "ansible.strategy.",
+    ),
+    cfg.BoolOpt(
+        "ansible_resolve_downloads",
+        default=True,
+        help="Whether kubespray's list of downloads is evaluated once in a run there, "
+        "as the request's ansible.resolve_downloads.",
+    ),
     cfg.ListOpt(
         "ansible_variables",
         default=list(ANSIBLE_VARIABLES),

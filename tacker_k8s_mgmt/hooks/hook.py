@@ -64,6 +64,7 @@ class Hook(abc.ABC):
         self._redact = Redactor(())
         self._play = 0
         self._logged = 0.0
+        self._noted: set[str] = set()
 
     @functools.cached_property
     def _journal(self) -> journal.Journal:
@@ -351,6 +352,11 @@ class Hook(abc.ABC):
             self._play, self._logged = progress.play_number, now
             texts = filter(None, (progress.where(), progress.estimate()))
             LOG.info("%s: %s", self.name, "; ".join(texts))
+        for text in progress.notes:
+            if text not in self._noted:
+                self._noted.add(text)
+                LOG.info("%s: %s", self.name, text)
+                self._journal.record("note", text=text)
         self._journal.record("progress", **playbooks.recorded(progress))
 
     def note(self, text: str) -> None:

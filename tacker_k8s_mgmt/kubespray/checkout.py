@@ -256,6 +256,12 @@ def missing_from(text: str) -> frozenset[str]:
     return frozenset(names) & frozenset(BESIDE_ANSIBLE)
 
 
+def reported(text: str, name: str) -> str:
+    """What the Ansible server reports under a name; "" for nothing."""
+    found = re.search(rf"^{name} ([\w.]+)$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
 def needs_sshpass(params: ClusterRequest) -> bool:
     """Whether Ansible logs in to a node or the bastion with a password."""
     bastion, account = params.bastion, params.bastion_account

@@ -21,6 +21,8 @@ JOIN = "scale.yml"
 REMOVE = "remove-node.yml"
 FACTS = "playbooks/facts.yml"
 UPGRADE = "upgrade-cluster.yml"
+#: Those that download what nodes need.
+DOWNLOADING = (INSTALL, JOIN, UPGRADE)
 
 _PEER_PORT = 2380
 
@@ -136,7 +138,7 @@ def configured(request: PlaybookRequest, nodes: Iterable[Node]) -> tuple[Node, .
 
     :param nodes: of the inventory.
     """
-    if request.playbook not in (INSTALL, JOIN, UPGRADE):
+    if request.playbook not in DOWNLOADING:
         return ()
     names = request.limit.split(",") if request.limit else ["k8s_cluster"]
 

@@ -92,6 +92,7 @@ _FULL_FAILURES = 3
 _LISTED_FAILURES = 100
 _MOST_FAILURES = 10_000  # that are kept; no more are counted
 _NAMED_HOSTS = 10
+_MOST_NOTES = 10
 _SLOWEST = 8
 _SHOWN = ("name", "host", "task", "message")
 
@@ -112,6 +113,22 @@ class Forks:
 
 
 DEFAULT_FORKS = Forks()
+
+
+@dataclass(frozen=True)
+class Means:
+    """What makes runs faster without an effect on their result.
+
+    :param strategy: a choice of the request's ``ansible.strategy``.
+    :param resolves: whether kubespray's downloads are evaluated once in a run.
+    """
+
+    strategy: str = "linear"
+    resolves: bool = False
+
+
+#: Ansible as it is.
+NO_MEANS = Means()
 
 
 @dataclass(frozen=True)
@@ -197,6 +214,7 @@ class Progress:
     :param slowest: the slowest tasks so far, the slowest first.
     :param former: former runs; None without any.
     :param seen: all failures; some may have been rescued later.
+    :param notes: which means the run uses, and why not others.
     :param recap: numbers of ``failed`` and ``unreachable`` results by host; None until
         Ansible reports them at the end.
     """
@@ -214,6 +232,7 @@ class Progress:
     slowest: tuple[TaskTime, ...] = ()
     former: Former | None = None
     seen: tuple[TaskFailure, ...] = ()
+    notes: tuple[str, ...] = ()
     recap: Mapping[str, Mapping[str, int]] | None = None
 
     @property
@@ -300,8 +319,17 @@ def _after(progress: Progress, event: Mapping[str, Any]) -> Progress:
     )
     name = str(event.get("name", ""))
     match event.get("event"):
+        case "note":
+            text = str(event.get("message", ""))
+            return replace(progress, notes=(*progress.notes, text)[:_MOST_NOTES])
         case "playbook":
-            return replace(progress, plays=_count(event, "plays", 0))
+            # A run may be repeated with another strategy.
+            plays = _count(event, "plays", 0)
+            return replace(
+                Progress(plays=plays, notes=progress.notes),
+                last_event=progress.last_event,
+                results=progress.results,
+            )
         case "former":
             return replace(progress, former=Former.read(event))
         case "play":

@@ -25,6 +25,8 @@ _PLAIN = {
     "kubespray_root_path": "ansible_kubespray_root_path",
     "venv_path": "ansible_venv_path",
     "forks": "ansible_forks",
+    "strategy": "ansible_strategy",
+    "resolve_downloads": "ansible_resolve_downloads",
 }
 _IN_FILES = {
     "private_key": "ansible_private_key_file",

@@ -320,6 +320,7 @@ class Site(Vnf):
             kubespray_root=ansible.kubespray_root,
             venv=ansible.venv,
             forks=self._params.forks,
+            means=self._params.means,
         )
         return Playbooks(runner, self._options, self._write_credentials)
 

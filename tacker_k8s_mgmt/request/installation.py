@@ -14,7 +14,7 @@ from pydantic import Field, SecretStr
 from tacker_k8s_mgmt import text
 from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.nodes import ROLES, Role
-from tacker_k8s_mgmt.model.playbooks import Forks
+from tacker_k8s_mgmt.model.playbooks import Forks, Means
 from tacker_k8s_mgmt.request import accounts as public_keys
 from tacker_k8s_mgmt.request import fields, secrets
 from tacker_k8s_mgmt.request.accounts import SSH_PORT, Account, Bastion, PrivateKey
@@ -115,6 +115,17 @@ class AnsibleServer(Structure):
     ansible.cfg; without it, 10 for each core of the server and one for each 100 MiB of
     its available memory, whichever is less, at least 5 and at most 100 (8 with a
     bastion in between)."""
+    strategy: Annotated[
+        Literal["auto", "linear", "k8s_linear", "mitogen_linear"], CHANGEABLE
+    ] = "auto"
+    """How Ansible works through a play. linear: Ansible's own way. k8s_linear: the
+    same, without a process for each skipped task, include and local action.
+    mitogen_linear: k8s_linear with mitogen's connections, if the Ansible server has a
+    mitogen that is known to work with its ansible-core. auto: the strategy of the
+    server's own Ansible configuration; without one, mitogen_linear."""
+    resolve_downloads: Annotated[fields.Flag, CHANGEABLE] = True
+    """Evaluate kubespray's list of downloads once in a run, before it. Otherwise each
+    task that names a part of it evaluates it again for each host."""
     allow_unknown_release: Annotated[fields.Flag, CHANGEABLE] = False
     """Go on with a kubespray whose release this driver does not know. Default: refuse
     it, and name the releases that are known."""
@@ -366,6 +377,11 @@ class ClusterRequest(Structure):
         if self.bastion and self.bastion.carries_playbooks:
             return Forks(self.ansible.forks, most=8)
         return Forks(self.ansible.forks)
+
+    @property
+    def means(self) -> Means:
+        """What makes playbook runs faster."""
+        return Means(self.ansible.strategy, self.ansible.resolve_downloads)
 
     @property
     def container_engine(self) -> str:

@@ -93,6 +93,12 @@ WRONG = [
     ("ansible.forks", 201, "must be from 1 to 200"),
     ("ansible.forks", "20", "must be a whole number"),
     ("ansible.allow_unknown_release", "true", "must be true or false"),
+    (
+        "ansible.strategy",
+        "free",
+        "must be 'auto', 'linear', 'k8s_linear' or 'mitogen_linear'",
+    ),
+    ("ansible.resolve_downloads", 1, "must be true or false"),
     ("address_family", "ipv5", "must be 'ipv4' or 'ipv6'"),
     ("address_family", ["ipv4"], "must be 'ipv4' or 'ipv6'"),
     ("drain", "fast", "must be a structure with attributes"),

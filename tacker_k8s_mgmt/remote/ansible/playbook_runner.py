@@ -7,25 +7,32 @@ the work on the server, and the only state between calls is a run's id. A run's
 directory ``<workdir>/runs/<id>`` holds::
 
     request.json  the request without variables      vars.json     the run's variables
+    files.tar.gz  our plugins; unpacked by run.sh    resolved.json downloads, evaluated
     log           Ansible's output                   events.jsonl  our callback's lines
     pid           pid, start time, boot id, epoch,   rc            exit code, epoch
                   uptime
 """
 
+import io
 import json
 import logging
+import posixpath
 import secrets
-from collections.abc import Callable
+import tarfile
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import resources
 from typing import Any, TypeVar
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import runs, strategies
 from tacker_k8s_mgmt.model import playbooks, untrusted
 from tacker_k8s_mgmt.model.playbooks import (
     DEFAULT_FORKS,
+    NO_MEANS,
     Forks,
+    Means,
     PlaybookRequest,
     Progress,
     RunRecord,
@@ -40,6 +47,8 @@ _STOP_GRACE = 20  # seconds between TERM and KILL
 _CHUNK = 1024 * 1024  # bytes of events per call
 _ERRORS = ("ERROR!", "[ERROR]")
 _PLUGIN = "k8s_mgmt_events.py"
+_STRATEGY = "k8s_linear.py"
+_RESOLVER = "k8s_mgmt_resolve.py"
 _RECORDED = ("playbook", "limit", "digest")
 _IDENTITY = ("playbook", "digest")
 
@@ -108,6 +117,7 @@ class RunDirectories:
     root: str
     venv: str = ""
     forks: Forks = DEFAULT_FORKS
+    means: Means = NO_MEANS
 
     def log(self, run: str) -> str:
         """The path of a run's log."""
@@ -179,18 +189,32 @@ class RunDirectories:
         record["up"] = view.up
         runs = ["install", "-d", "-m", "0700", "--", f"{self.workdir}/runs"]
         session.run(runs, timeout=_LIMIT)
-        session.run(["mkdir", "-m", "0700", path, f"{path}/plugins"], timeout=_LIMIT)
-        session.put(f"{path}/plugins/{_PLUGIN}", _file(_PLUGIN))
+        session.run(["mkdir", "-m", "0700", path], timeout=_LIMIT)
+        files = {f"plugins/{_PLUGIN}", *self._means_files(request)}
+        session.put(f"{path}/files.tar.gz", _archive(files))
         session.put(f"{path}/vars.json", json.dumps(dict(request.extra_vars)))
         session.put(f"{path}/run.sh", _script("run.sh"))
         session.put(f"{path}/request.json", json.dumps(record))
-        launch = ["env", f"K8S_MGMT_RUN={path}", "setsid", "-f", "bash"]
+        variables = {
+            "K8S_MGMT_RUN": path,
+            "K8S_MGMT_STRATEGY": self.means.strategy,
+            "K8S_MGMT_RESOLVES": "yes" if _RESOLVER in files else "",
+            **strategies.variables(),
+        }
+        environment = [f"{name}={value}" for name, value in variables.items()]
+        launch = ["env", *environment, "setsid", "-f", "bash"]
         place = [self.workdir, run, view.latest, self.root, self.venv]
         forks = [str(self.forks.wanted or ""), str(self.forks.most)]
         limit = ["--limit", request.limit] if request.limit else []
         arguments = [*place, *forks, request.playbook, *limit]
         session.run([*launch, f"{path}/run.sh", *arguments], timeout=_LIMIT)
         return run
+
+    def _means_files(self, request: PlaybookRequest) -> Iterator[str]:
+        if self.means.strategy != "linear":
+            yield f"strategies/{_STRATEGY}"
+        if self.means.resolves and request.playbook in runs.DOWNLOADING:
+            yield _RESOLVER
 
     def end(self, session: Session, run: str) -> None:
         """End a run with all processes that it started on the server.
@@ -238,6 +262,18 @@ def _reason(log: str) -> str:
     if starts:
         lines = lines[starts[-1] : starts[-1] + 3]
     return last_lines("\n".join(lines), chars=600)
+
+
+def _archive(paths: Iterable[str]) -> bytes:
+    """An archive with files of ``run_files``, at these paths."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+        for path in sorted(paths):
+            content = _file(posixpath.basename(path)).encode()
+            member = tarfile.TarInfo(path)
+            member.size, member.mode = len(content), 0o600
+            tar.addfile(member, io.BytesIO(content))
+    return archive.getvalue()
 
 
 @cache
@@ -297,9 +333,10 @@ class PlaybookRunner:
         kubespray_root: str,
         venv: str | None = None,
         forks: Forks = DEFAULT_FORKS,
+        means: Means = NO_MEANS,
     ) -> None:
         self._connect = connect
-        self._dirs = RunDirectories(workdir, kubespray_root, venv or "", forks)
+        self._dirs = RunDirectories(workdir, kubespray_root, venv or "", forks, means)
 
     def run(
         self,

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.kubespray import checkout
+from tacker_k8s_mgmt.kubespray import checkout, strategies
 from tacker_k8s_mgmt.kubespray import checkout as checkouts
 from tacker_k8s_mgmt.kubespray.checkout import Checkout
 from tacker_k8s_mgmt.model import untrusted
@@ -44,9 +44,17 @@ exec "$program" --version
 # Not with Ansible's own lookup, which would import each collection.
 _REPORT = """
 import importlib.util, os, sys
+from importlib import metadata
 from ansible.release import __version__
 print('ansible', __version__)
+try:
+    print('mitogen', metadata.version('mitogen'))
+except metadata.PackageNotFoundError:
+    pass
 from ansible import constants
+for option in 'DEFAULT_STRATEGY', 'DEFAULT_STRATEGY_PLUGIN_PATH':
+    if constants.config.get_config_value_and_origin(option)[1] != 'default':
+        print('strategy', constants.DEFAULT_STRATEGY)
 roots = [*constants.COLLECTIONS_PATHS, *sys.path]
 for name in sys.argv[1:]:
     *namespace, last = name.split('.')
@@ -67,12 +75,16 @@ class Survey:
 
     :param missing: what kubespray needs besides Ansible and Ansible's Python lacks;
         empty if that could not be determined.
+    :param mitogen: its version in Ansible's Python; "" without it.
+    :param strategy: that of Ansible's configuration; "" for Ansible's default.
     """
 
     checkout: Checkout
     ansible_version: str | None
     has_sshpass: bool
     missing: frozenset[str] = frozenset()
+    mitogen: str = ""
+    strategy: str = ""
 
 
 def survey_server(session: Session, kubespray_root: str, venv: str | None) -> Survey:
@@ -98,6 +110,8 @@ def survey_server(session: Session, kubespray_root: str, venv: str | None) -> Su
         ansible_version=checkouts.ansible_version_from(ansible.result()),
         has_sshpass=sshpass.rc == 0,
         missing=checkouts.missing_from(ansible.result()),
+        mitogen=checkouts.reported(ansible.result(), "mitogen"),
+        strategy=checkouts.reported(ansible.result(), "strategy"),
     )
 
 
@@ -145,12 +159,14 @@ class Readiness:
     :param installed: kubespray, Ansible, sshpass, the connection to the bastion, and
         whether playbooks outlive an SSH connection.
     :param directory: the cluster's directory, and its disk space.
+    :param strategy: that of playbook runs, in words; no finding.
     """
 
     keys: tuple[str, ...] = ()
     connection: tuple[str, ...] = ()
     installed: tuple[str, ...] = ()
     directory: tuple[str, ...] = ()
+    strategy: str = ""
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -194,6 +210,10 @@ def check_server(
         keys,
         installed=(*installed, *filter(None, others)),
         directory=tuple(filter(None, directory)),
+        strategy=strategies.chosen(
+            *(ansible.strategy, survey.ansible_version),
+            *(survey.mitogen, survey.strategy),
+        ),
     )
 
 

@@ -75,6 +75,14 @@ def test_the_journal_has_what_delays_the_operation(hook):
     assert (record["event"], record["text"]) == ("note", "a VM refuses the login")
 
 
+def test_the_journal_has_each_means_of_the_runs_once(hook):
+    first = ("strategy k8s_linear",)
+    for notes in (first, (*first, "downloads resolved"), first):
+        hook.progress(changed(notes=notes))
+    texts = [entry["text"] for entry in recorded(hook) if entry["event"] == "note"]
+    assert texts == ["strategy k8s_linear", "downloads resolved"]
+
+
 def test_the_end_has_the_slowest_tasks(hook):
     hook.progress(changed(recap={}))
     (record,) = recorded(hook)

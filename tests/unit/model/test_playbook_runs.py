@@ -8,6 +8,7 @@ import pytest
 from tacker_k8s_mgmt.model import playbooks
 from tacker_k8s_mgmt.model.playbooks import (
     Forks,
+    Means,
     PlaybookRequest,
     Progress,
     TaskFailure,
@@ -283,3 +284,25 @@ BASTION = {"ip_address": "192.0.2.1", "username": "jump", "password": "s3cret"}
 )
 def test_forks_of_a_request(changes, expected):
     assert parsed(changes).forks == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, Means("auto", resolves=True)),
+        ({"ansible.strategy": "linear"}, Means("linear", resolves=True)),
+        ({"ansible.resolve_downloads": False}, Means("auto", resolves=False)),
+    ],
+)
+def test_means_of_a_request(changes, expected):
+    assert parsed(changes).means == expected
+
+
+def test_repeated_run_begins_at_its_beginning():
+    first = (line("playbook", plays=2), line("play", name="P", number=1), failed("h1"))
+    notes = (line("note", message="first"), line("note", message="sec\nond"))
+    repeated = folded(notes[0], *first, recap(h1=(1, 0)), notes[1], *first[:2])
+    assert repeated.notes == ("first", "sec ond")
+    assert (repeated.seen, repeated.recap, repeated.failures) == ((), None, ())
+    assert (repeated.play_number, repeated.tasks) == (1, 0)
+    assert len(folded(*notes * 100).notes) == 10

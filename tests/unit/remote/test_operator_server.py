@@ -5,6 +5,7 @@ import pytest
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.model.playbooks import Means
 from tacker_k8s_mgmt.remote import operator_server
 from tacker_k8s_mgmt.request import reader
 from tests.helpers import ssh_keys
@@ -70,6 +71,14 @@ def test_a_request_gets_it(options):
     assert server.directory == f"/srv/clusters/{VNF}"
     assert read.server_account.password.get_secret_value() == SECRET
     assert SECRET not in repr(find(options))
+
+
+def test_its_runs_have_the_means_of_the_options(options):
+    change(options, ansible_strategy="linear", ansible_resolve_downloads=False)
+    body = changed({})
+    del body["ansible"]
+    read = reader.RequestReader(find_server=lambda: find(options)).read(request(body))
+    assert read.means == Means("linear", resolves=False)
 
 
 def test_each_vnf_instance_has_a_directory_of_its_own(options):

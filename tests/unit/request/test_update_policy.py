@@ -6,6 +6,7 @@ import copy
 import pytest
 
 from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.model.playbooks import Means
 from tacker_k8s_mgmt.request import reader, structure
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.structure import CHANGEABLE, Fixed, later
@@ -71,6 +72,8 @@ class TestMerging:
                 "venv_path": "/opt/other-venv",
                 "allow_unknown_release": True,
                 "forks": 30,
+                "strategy": "linear",
+                "resolve_downloads": False,
             },
             "master_node": {"username": "core", "password": "p2"},
             "worker_node": {"username": "core", "private_key": KEY},
@@ -89,6 +92,7 @@ class TestMerging:
         assert made.ansible.venv == "/opt/other-venv"
         assert made.ansible.allow_unknown_release
         assert made.ansible.forks == 30
+        assert made.means == Means("linear", resolves=False)
         assert made.ansible.directory == "/home/ansible/clusters/simple"
         assert [account.username for account in made.accounts()] == [
             *("other", "core", "core", "core")

@@ -6,8 +6,11 @@
 #       WORKDIR RUN_ID LATEST KUBESPRAY_ROOT VENV FORKS MOST PLAYBOOK [ARGUMENT...]
 # LATEST is the run that held the lock last when this one was requested; it, VENV and
 # FORKS may be empty. MOST limits the number of forks that is derived from this server's
-# resources. No argument holds a secret.
+# resources. No argument holds a secret. In the environment are K8S_MGMT_STRATEGY (a
+# choice of ansible.strategy), K8S_MGMT_CORES and K8S_MGMT_MITOGENS (the versions of
+# kubespray/strategies.py), and K8S_MGMT_RESOLVES, if downloads are to be resolved.
 set -u
+strategy=${K8S_MGMT_STRATEGY:-linear} resolves=${K8S_MGMT_RESOLVES-}
 workdir=${1:?} id=${2:?} latest=$3 root=${4:?} venv=$5 forks=$6 most=${7:?} playbook=${8:?}
 shift 8
 run=$workdir/runs/$id
@@ -46,6 +49,8 @@ for ((i = 0; i < ${#earlier[@]} - 10; i++)); do
     # The clock may have been set back since the others were named.
     [ "${earlier[i]}" = "$run/" ] || rm -rf -- "${earlier[i]}"
 done
+
+tar -xzmf "$run/files.tar.gz" --no-same-owner -C "$run"
 
 child='' ended=''
 end() {
@@ -120,16 +125,91 @@ if [ -n "$release" ]; then
     export K8S_MGMT_HISTORY=${XDG_CACHE_HOME:-~/.cache}/tacker-k8s-mgmt/durations.jsonl
 fi
 
-# Ansible would create it readable for others, and facts hold the hosts' environment.
-mkdir -p "$workdir/facts"
-if cd "$root"; then
-    # Files that kubespray creates on this server get the operator's umask.
-    (
-        umask "$operators_umask"
-        exec ansible-playbook -i "$workdir/hosts.yaml" --become-user=root \
-            -e "@$workdir/vars.json" -e "@$run/vars.json" "$@" "$playbook"
-    ) &
-    child=$!
+# What the driver is to know of this run. TEXT has no quotes.
+note() { # TEXT
+    printf '{"event": "note", "message": "%s", "time": %s, "up": %s}\n' \
+        "$1" "$(date +%s.%3N)" "$(uptime_seconds)" >>"$run/events.jsonl"
+}
+
+# Ansible's own Python, from the first line of its program.
+interpreter() {
+    local program line
+    program=$(command -v ansible-playbook) && read -r line <"$program" || return
+    case $line in
+    "#!"*" "*) return 1 ;;
+    "#!"*python*) echo "${line#??}" ;;
+    *) return 1 ;;
+    esac 2>/dev/null
+}
+python=$(interpreter) || python=''
+
+# The versions of ansible-core and of mitogen; "" for what is not there.
+versions() {
+    [ -n "$python" ] && "$python" - 2>/dev/null <<'END'
+from importlib import metadata, util
+
+for module, name in ("ansible", "ansible-core"), ("ansible_mitogen", "mitogen"):
+    try:
+        print(metadata.version(name) if util.find_spec(module) else "")
+    except metadata.PackageNotFoundError:
+        print("unknown")
+END
+}
+
+has() { case " $1 " in *" $2 "*) ;; *) return 1 ;; esac; } # WORDS WORD
+
+# Sets ANSIBLE_STRATEGY to the wanted one that this Ansible can have. A strategy that the
+# operator has configured stays, unless the request names one.
+choose_strategy() {
+    local core mitogen minor
+    if [ "$strategy" = auto ]; then
+        [ -z "${ANSIBLE_STRATEGY-}${ANSIBLE_STRATEGY_PLUGINS-}" ] &&
+            ! configured strategy && ! configured strategy_plugins || return
+    elif [ "$strategy" = linear ]; then
+        export ANSIBLE_STRATEGY=linear
+        return
+    fi
+    { read -r core && read -r mitogen; } <<<"$(versions)"
+    IFS=. read -r major minor _ <<<"$core"
+    minor=$major.$minor
+    if ! has "${K8S_MGMT_CORES-}" "$minor"; then
+        note "strategy linear: k8s_linear is not tested with ansible-core ${core:-of this server}"
+        export ANSIBLE_STRATEGY=linear
+        return
+    fi
+    export ANSIBLE_STRATEGY=k8s_linear ANSIBLE_STRATEGY_PLUGINS=$run/strategies
+    if [ "$strategy" = k8s_linear ]; then
+        note "strategy k8s_linear"
+    elif has "${K8S_MGMT_MITOGENS-}" "$mitogen/$minor"; then
+        export K8S_MGMT_MITOGEN=$mitogen
+        # In Ansible's 10 s a busy node does not start mitogen's Python.
+        [ -n "${ANSIBLE_TIMEOUT-}" ] || configured timeout || export ANSIBLE_TIMEOUT=60
+        note "strategy k8s_linear with mitogen $mitogen"
+    elif [ -n "$mitogen" ]; then
+        note "strategy k8s_linear without mitogen: mitogen $mitogen is not known to work with ansible-core $core"
+    elif [ "$strategy" = mitogen_linear ]; then
+        note "strategy k8s_linear without mitogen: it is not in Ansible's Python environment"
+    else
+        note "strategy k8s_linear"
+    fi
+}
+
+# Whether a run has failed because of its strategy: Ansible met an exception (250), the
+# log names its code, or mitogen, which has SSH connections of its own, has not reached a
+# host (4, or 6 if another one has failed).
+strategy_failed() {
+    [ -z "$ended" ] && [ "${ANSIBLE_STRATEGY-}" = k8s_linear ] || return
+    case $rc${K8S_MGMT_MITOGEN:+ with mitogen} in
+    250*) return ;;
+    "4 with mitogen" | "6 with mitogen") return ;;
+    1 | 2 | "1 with mitogen" | "2 with mitogen")
+        grep -qE 'k8s_linear|mitogen[._/]' "$run/log"
+        ;;
+    *) return 1 ;;
+    esac
+}
+
+wait_for_child() {
     # For a killed child, bash would print a line of this script.
     {
         wait "$child"
@@ -139,6 +219,52 @@ if cd "$root"; then
             rc=$?
         done
     } 2>/dev/null
+    child=''
+}
+
+hosts=(-i "$workdir/hosts.yaml")
+# Adds the hosts' downloads, evaluated once, to the inventory.
+resolve() {
+    local limit=() digest
+    case " $* " in *" --limit "*) limit=("${@:1:2}") ;; esac
+    if [ -z "$python" ]; then
+        note "downloads is evaluated by each task: Ansible's Python was not found"
+        return
+    fi
+    "$python" "$run/k8s_mgmt_resolve.py" resolve "$run" "$root" "$workdir/hosts.yaml" \
+        "$workdir/vars.json" "${limit[@]}" >"$run/resolved.digest" &
+    child=$!
+    wait_for_child
+    [ "$rc" = 0 ] && digest=$(<"$run/resolved.digest") &&
+        "$python" "$run/k8s_mgmt_resolve.py" verify "$run" "$root" "$digest" &&
+        hosts+=(-i "$run/resolved.json")
+}
+
+play() {
+    # Files that kubespray creates on this server get the operator's umask.
+    (
+        umask "$operators_umask"
+        exec ansible-playbook "${hosts[@]}" --become-user=root \
+            -e "@$workdir/vars.json" -e "@$run/vars.json" "$@" "$playbook"
+    ) &
+    child=$!
+    wait_for_child
+}
+
+# Ansible would create it readable for others, and facts hold the hosts' environment.
+mkdir -p "$workdir/facts"
+if cd "$root"; then
+    choose_strategy
+    [ -n "$resolves" ] && resolve "$@"
+    rc=143
+    [ -n "$ended" ] || play "$@"
+    if strategy_failed; then
+        note "the strategy has failed; the run is repeated with linear"
+        echo "The strategy has failed. The run is repeated with linear."
+        export ANSIBLE_STRATEGY=linear
+        unset K8S_MGMT_MITOGEN
+        play "$@"
+    fi
     if [ -z "$ended" ] && ((rc > 128)) && signal=$(kill -l "$rc" 2>/dev/null); then
         echo "ERROR! ansible-playbook was killed: $signal"
     fi

@@ -161,6 +161,7 @@ class RequestChecks:
         unasked = _SILENT if skipped or readiness.connection else ""
         installed = " with ".join(filter(None, (ansible.kubespray_root, ansible.venv)))
         yield Check("kubespray and Ansible", installed, readiness.installed, unasked)
+        yield Check("Ansible strategy", readiness.strategy, skipped=unasked)
         yield Check(
             "cluster's directory", ansible.directory, readiness.directory, unasked
         )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The survey of an Ansible server."""
 
+import shutil
 import sys
 
 import pytest
@@ -59,6 +60,8 @@ def venv(tmp_path):
     (library / "constants.py").write_text(
         f"import os\nCOLLECTIONS_PATHS = ['{tmp_path}/collections', "
         "os.environ.get('ANSIBLE_CONFIG', '') + '.collections']\n"
+        "class config:\n"
+        "    get_config_value_and_origin = lambda name: ('', 'default')\n"
     )
     python, program = (
         tmp_path / "venv" / "bin" / name for name in ("python", "ansible-playbook")
@@ -95,6 +98,20 @@ def test_survey_says_what_is_missing_beside_ansible(session, tmp_path, venv):
     assert missing() == {"community.general"}
     (root / "ansible.cfg").touch()
     assert missing() == frozenset()
+
+
+@pytest.mark.skipif(
+    not shutil.which("ansible-playbook"), reason="no ansible-playbook in PATH"
+)
+@pytest.mark.parametrize(
+    ("configuration", "strategy"),
+    [("", ""), ("strategy = free", "free"), ("strategy_plugins = /opt/x", "linear")],
+)
+def test_survey_finds_the_configured_strategy(
+    session, tmp_path, configuration, strategy
+):
+    (tmp_path / "ansible.cfg").write_text(f"[defaults]\n{configuration}\n")
+    assert server.survey_server(session, str(tmp_path), None).strategy == strategy
 
 
 def test_survey_finds_what_the_checkout_can_install(session, tmp_path):

@@ -135,6 +135,7 @@ class TestReady:
         assert re.search(r"^request +\S+instantiate.json +good$", out, re.M)
         assert re.search(r"^Ansible server +ansible@127.0.0.1:\d+ +good$", out, re.M)
         assert re.search(r"^kubespray and Ansible .* good$", out, re.M)
+        assert re.search(r"^Ansible strategy +k8s_linear, without .* good$", out, re.M)
         assert re.search(r"^cluster's directory .* good$", out, re.M)
         assert re.search(r"^VIM name +kubernetes_vim +not checked: ", out, re.M)
         assert out.endswith("No problem was found.\n")
@@ -270,7 +271,7 @@ class TestServer:
         assert code == 1
         assert "problem: Ansible server: ansible: No SSH connection to" in out
         unasked = re.findall("not checked: the Ansible server could not be asked", out)
-        assert len(unasked) == 2
+        assert len(unasked) == 3
         assert out.endswith("\n1 problem.\n")
 
     def test_a_wrong_password(self, findings, body):
