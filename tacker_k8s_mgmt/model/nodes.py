@@ -354,20 +354,23 @@ class NodeObject:
     cordoned_by_us: bool = False
     in_maintenance: bool = False
 
+    @property
+    def problem(self) -> str:
+        """Why it cannot take any pod, although its kubelet may be Ready; "" if it can.
 
-def unfinished(taints: Iterable[Mapping[str, Any]]) -> str:
-    """Why a node cannot take any pod yet, by its taints; "" if it can.
-
-    Its kubelet may be Ready.
-    """
-    why = {t["key"]: _UNFINISHED[t["key"]] for t in taints if t["key"] in _UNFINISHED}
-    return "; ".join(f"{reason} (taint {key})" for key, reason in why.items())
+        It is not Ready, or has a taint until something has been done for it.
+        """
+        if not self.ready:
+            return self.reason or "not Ready"
+        keys = dict.fromkeys(taint["key"] for taint in self.taints)
+        why = ((key, _NOT_YET[key]) for key in keys if key in _NOT_YET)
+        return "; ".join(f"{reason} (taint {key})" for key, reason in why)
 
 
 # Taints that keep all ordinary pods away until something has been done for the node
 # (Kubernetes' "Well-Known Labels, Annotations and Taints"). Those of pressure come and
 # go with the load, and all others are asked for.
-_UNFINISHED = {
+_NOT_YET = {
     "node.cloudprovider.kubernetes.io/uninitialized": (
         "the cloud controller has not initialized it"
     ),

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Sequence
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.nodes import MachineIdentity, Node, NodeObject, unfinished
+from tacker_k8s_mgmt.model.nodes import MachineIdentity, Node, NodeObject
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects, OperationContext
 from tacker_k8s_mgmt.remote.site import Site
 
@@ -13,13 +13,11 @@ _TRANSIENT = (errors.ConnectError, errors.CommandTimeout, errors.CommandFailed)
 
 
 def readiness_problem(node: NodeObject | None) -> str:
-    """Why a node is not in service: not Ready, or not finished; "" if it is."""
+    """Why a node is not in service; "" if it is."""
     if node is None:
         return "not in the cluster"
-    if not node.ready:
-        return node.reason or "not Ready"
-    problem = unfinished(node.taints)
-    return f"Ready, but {problem}" if problem else ""
+    problem = node.problem
+    return f"Ready, but {problem}" if problem and node.ready else problem
 
 
 def wait_ready(state: ClusterState, nodes: Sequence[Node]) -> NodeObjects:

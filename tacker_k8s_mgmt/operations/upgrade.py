@@ -26,7 +26,6 @@ from tacker_k8s_mgmt.model.nodes import (
     Role,
     names_of,
     of_role,
-    unfinished,
     without_planes,
 )
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
@@ -286,7 +285,7 @@ def _problem(node: Node, seen: NodeObjects) -> str:
     if node.name not in seen:
         return "it is not in the cluster"
     own = seen[node.name]
-    return unfinished(own.taints) if own.ready else f"it is not Ready ({own.reason})"
+    return own.problem if own.ready else f"it is not Ready ({own.problem})"
 
 
 _NO_WAY_BACK = (

@@ -27,7 +27,6 @@ from tacker_k8s_mgmt.model.nodes import (
     api_url,
     name_nodes,
     same_server,
-    unfinished,
 )
 from tacker_k8s_mgmt.request.installation import LoadBalancer
 from tacker_k8s_mgmt.request.reader import API_PORT, ClusterRequest
@@ -424,10 +423,11 @@ def _cluster(member: Member, answers: Answers) -> Cell:
 
 
 def _conditions(member: Member, seen: NodeObject) -> Iterator[Finding]:
+    problem = seen.problem
     if not seen.ready:
         remedy = _LOOK if member.is_plane else _LOST
-        yield Finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
-    elif problem := unfinished(seen.taints):
+        yield Finding(f"not Ready: {problem.rstrip('.')}", remedy)
+    elif problem:
         yield Finding(f"Ready, and takes no pods yet: {problem}", _CONTROLLER)
     if seen.unschedulable and not member.out_of_service:
         yield _cordoned(member.name, by_us=seen.cordoned_by_us)

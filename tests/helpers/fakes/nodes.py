@@ -2,12 +2,12 @@
 """VMs and Node objects, and which pods the scheduler puts on them."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from lab.kubeapi import pods
 from lab.kubeapi.objects import NOT_READY, UNSCHEDULABLE
-from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.model.nodes import Machine, NodeObject, Role
 
 #: What kubeadm gives control planes.
 CONTROL_PLANE_TAINT = {
@@ -23,19 +23,12 @@ def machine(role: Role, number: int, server: str = "") -> Machine:
 
 
 @dataclass(frozen=True)
-class FakeNode:
+class FakeNode(NodeObject):
     """A Node object; its identity is the id of the server whose kubelet reports."""
 
-    name: str
     ready: bool = True
     reason: str = ""
-    machine_id: str = ""
     boot_id: str = "boot"
-    unschedulable: bool = False
-    labels: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Mapping[str, Any], ...] = ()
-    cordoned_by_us: bool = False
-    in_maintenance: bool = False
     internal_ip: str = ""
     kubelet_version: str = "v1.31.9"
     created: str = "2026-01-02T03:04:05Z"
