@@ -71,6 +71,10 @@ class ScriptCall:
     contract: int = 1
     feature: str = "this driver"
 
+    def problem(self, script: bytes) -> str:
+        """Why a script does not understand the call; "" if it does."""
+        return unusable(script, self.contract, self.feature)
+
 
 STATUS = ScriptCall("status", limit=60.0)
 

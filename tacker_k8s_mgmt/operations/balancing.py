@@ -60,17 +60,15 @@ def install(state: ClusterState, nodes: Sequence[Node]) -> None:
     :raises LoadBalancerError: its script failed; the earlier configuration stays.
     """
     proxies, lines = _proxies(state)
-    options = [
-        ("--api-port", str(_target(state)[1].api_port)),
-        *(
-            (spec.route, server)
-            for role, spec in ROLES.items()
-            if spec.route
-            for server in _servers(state, nodes, role)
-        ),
-    ]
-    arguments = (*chain.from_iterable(options), *proxies)
-    _remote(state).call(ScriptCall("install", arguments, lines, limit=None))
+    call = _target(state)[1].installation
+    routes = (
+        (spec.route, server)
+        for role, spec in ROLES.items()
+        if spec.route
+        for server in _servers(state, nodes, role)
+    )
+    arguments = (*call.arguments, *chain.from_iterable(routes), *proxies)
+    _remote(state).call(replace(call, arguments=arguments, stdin=lines))
 
 
 def verify(state: ClusterState) -> None:

@@ -63,8 +63,7 @@ class Balancer:
 
     def call(self, call: ScriptCall) -> str:
         """Run one verb of the script; returns its standard output."""
-        why = load_balancer.unusable(self._script, call.contract, call.feature)
-        if why:
+        if why := call.problem(self._script):
             raise self._error(call.verb, f"the package's script was not run: {why}.")
         if not self._path:
             directory = self._scratch.enter_context(self.session.scratch())

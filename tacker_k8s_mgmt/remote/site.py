@@ -23,7 +23,6 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node, api_url
 from tacker_k8s_mgmt.model.vim import Vims
 from tacker_k8s_mgmt.remote import node_registries, vms
@@ -141,15 +140,13 @@ class Vnf(abc.ABC):
         return certificate_problems(self._params.private_registries, read)
 
     def _script_findings(self) -> Sequence[str]:
-        if self._params.load_balancer is None:
+        if (wanted := self._params.load_balancer) is None:
             return ()
-        attribute = "external_lb_param.script_path"
-        path = self._params.load_balancer.script_path
         try:
-            why = load_balancer.unusable(self._script())
+            why = wanted.script_problem(self._script())
         except OSError:
-            return (f"{attribute}: the VNF package has no file {path}",)
-        return (f"{attribute}: {path}: {why}",) if why else ()
+            why = wanted.script_problem(None)
+        return (why,) if why else ()
 
     def base_hot_findings(self, flavour_id: str, user_data: str = "") -> Sequence[str]:
         """Return which names in the parameters the flavour's Base HOT does not have.

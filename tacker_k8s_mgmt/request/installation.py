@@ -13,6 +13,7 @@ from pydantic import Field, SecretStr
 
 from tacker_k8s_mgmt import text
 from tacker_k8s_mgmt.model import network_plugins
+from tacker_k8s_mgmt.model.load_balancer import ScriptCall
 from tacker_k8s_mgmt.model.nodes import ROLES, Role
 from tacker_k8s_mgmt.model.playbooks import Forks, Means
 from tacker_k8s_mgmt.request import accounts as public_keys
@@ -273,6 +274,25 @@ class LoadBalancer(Structure):
         fields.Port, Fixed("the nodes and the VIM reach the API there")
     ] = API_PORT
     """Port at which the load balancer offers the Kubernetes API."""
+
+    @property
+    def installation(self) -> ScriptCall:
+        """The script's call that installs it, without nodes and proxies.
+
+        An option that not all scripts know demands the contract that brought it.
+        """
+        return ScriptCall("install", ("--api-port", str(self.api_port)), limit=None)
+
+    def script_problem(self, script: bytes | None) -> str:
+        """What is wrong with the VNF package's script; "" for nothing.
+
+        :param script: None if the package has no such file.
+        """
+        attribute = "external_lb_param.script_path"
+        if script is None:
+            return f"{attribute}: the VNF package has no file {self.script_path}"
+        why = self.installation.problem(script)
+        return why and f"{attribute}: {self.script_path}: {why}"
 
 
 class ClusterRequest(Structure):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.model import load_balancer, untrusted
+from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
 from tacker_k8s_mgmt.request import operator_server, profiles, reader
 from tacker_k8s_mgmt.request.cluster_options import certificate_problems
@@ -321,13 +321,9 @@ def classes(source: bytes) -> set[str]:
 
 def script(parsed: ClusterRequest, files: Mapping[str, bytes]) -> Iterator[str]:
     """Problems of the load balancer's script in a package's files."""
-    if parsed.load_balancer is None:
-        return
-    path = parsed.load_balancer.script_path
-    if path not in files:
-        yield f"external_lb_param.script_path: the VNF package has no file {path}"
-    elif why := load_balancer.unusable(files[path]):
-        yield f"external_lb_param.script_path: {path}: {why}"
+    balancer = parsed.load_balancer
+    if balancer and (why := balancer.script_problem(files.get(balancer.script_path))):
+        yield why
 
 
 def certificates(parsed: ClusterRequest, files: Mapping[str, bytes]) -> Iterator[str]:
