@@ -5,7 +5,10 @@ import os
 
 import pytest
 
+from tacker_k8s_mgmt.model.load_balancer import ScriptCall
 from tacker_k8s_mgmt.remote import site
+from tacker_k8s_mgmt.request.installation import LoadBalancer
+from tacker_k8s_mgmt.tools.csar import request_check
 from tests.helpers import certificates
 from tests.helpers.requests import VNF, params
 
@@ -44,6 +47,18 @@ def test_the_script_of_the_package_is_used(package):
     script_of(package).write_text(SCRIPT)
     assert package.package_findings() == ()
     assert package._script() == SCRIPT.encode()
+
+
+def test_the_script_has_to_know_what_the_structure_asks_of_it(package, monkeypatch):
+    wanted, path = package._params.load_balancer, script_of(package)
+    path.write_text(SCRIPT)
+    arguments = wanted.installation.arguments
+    call = ScriptCall("install", arguments, contract=3, feature="a further option")
+    monkeypatch.setattr(LoadBalancer, "installation", call)
+    (finding,) = package.package_findings()
+    assert "a script for a further option has the line" in finding
+    files = {wanted.script_path: path.read_bytes()}
+    assert [*request_check.script(package._params, files)] == [finding]
 
 
 @pytest.mark.parametrize("to", ["../../secret", "/etc/passwd"])
