@@ -8,7 +8,7 @@ variables that it depends on (:class:`.PlaybookRequest`).
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from tacker_k8s_mgmt.model.nodes import Node, api_url, member_number
+from tacker_k8s_mgmt.model.nodes import ROLES, Node, api_url, member_number
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 
@@ -42,16 +42,17 @@ def facts(without: Iterable[str], inputs: _Inputs = ()) -> PlaybookRequest:
     return PlaybookRequest(FACTS, limit=_all_without(without), inputs=inputs)
 
 
-def join(workers: Iterable[Node], inputs: _Inputs, leader: str = "") -> PlaybookRequest:
-    """The run with which these workers join the cluster.
+def join(nodes: Sequence[Node], inputs: _Inputs, leader: str = "") -> PlaybookRequest:
+    """The run with which these nodes, no control planes, join the cluster.
 
     :param leader: name of the first of several control planes, if it makes certificates
         of etcd for the workers (:func:`.variables.give_workers_etcd`). It has the
         script for that only if it has been the first one among the hosts of a run.
     """
-    names = (*(node.name for node in workers), leader)
+    names = (*(node.name for node in nodes), leader)
     limit = ",".join(filter(None, names))
-    return PlaybookRequest(JOIN, limit=limit, inputs=inputs)
+    scaled = all(ROLES[node.role].joins_by_scale for node in nodes)
+    return PlaybookRequest(JOIN if scaled else INSTALL, limit=limit, inputs=inputs)
 
 
 def join_control_planes(

@@ -36,6 +36,7 @@ class RoleSpec:
     """What sets the VMs of a role apart.
 
     :param parameter: the structure of the request that selects them.
+    :param vdu: a pattern in the names of their VDUs.
     :param groups: of kubespray's inventory; none where they are no nodes.
     :param login: begins the names of the structure's attributes for the login.
     :param route: the option with which the load balancer's script gets them.
@@ -43,6 +44,7 @@ class RoleSpec:
     """
 
     parameter: str
+    vdu: str
     groups: tuple[str, ...] = ()
     login: str = ""
     route: str = ""
@@ -53,17 +55,25 @@ class RoleSpec:
         """Whether its nodes are members of etcd."""
         return "etcd" in self.groups
 
+    @property
+    def joins_by_scale(self) -> bool:
+        """Whether kubespray's ``scale.yml`` makes its VMs nodes of a cluster."""
+        return "kube_node" in self.groups
+
 
 #: The roles in the order of their VMs.
 ROLES: Mapping[Role, RoleSpec] = MappingProxyType(
     {
         Role.CONTROL_PLANE: RoleSpec(
-            "master_node", ("kube_control_plane", "etcd"), route="--control-plane"
+            "master_node",
+            "master|control",
+            ("kube_control_plane", "etcd"),
+            route="--control-plane",
         ),
         Role.WORKER: RoleSpec(
-            "worker_node", ("kube_node",), route="--worker", scales=True
+            "worker_node", "work|node", ("kube_node",), route="--worker", scales=True
         ),
-        Role.LOAD_BALANCER: RoleSpec("external_lb_param", login="ssh_"),
+        Role.LOAD_BALANCER: RoleSpec("external_lb_param", "lb|balanc", login="ssh_"),
     }
 )
 

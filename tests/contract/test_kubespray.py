@@ -24,7 +24,7 @@ from tacker_k8s_mgmt.kubespray import checkout, inventory, releases, runs, varia
 from tacker_k8s_mgmt.kubespray.checkout import Checkout, ansible_version_from
 from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.network_plugins import minor, numbers
-from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.nodes import ROLES, Role
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.structure import variable_names
@@ -117,6 +117,19 @@ class TestTable:
 
     def test_its_playbooks_have_the_names_that_are_used(self, root):
         assert [name for name in PLAYBOOKS if not (root / name).is_file()] == []
+
+    def test_the_plays_that_join_nodes_in_scale_are_for_workers(self, root):
+        plays = yaml.safe_load(text(root / "playbooks/scale.yml"))
+        joining = [
+            play["hosts"]
+            for play in plays
+            if any(
+                isinstance(role, dict) and role["role"] == "kubernetes/kubeadm"
+                for role in play.get("roles", ())
+            )
+        ]
+        groups = [spec.groups for spec in ROLES.values() if spec.joins_by_scale]
+        assert [tuple(joining)] == groups
 
     def test_every_variable_of_an_upgrade_is_known_to_its_playbook(self, root):
         roles = (root / "roles" / "upgrade").rglob("*.yml")

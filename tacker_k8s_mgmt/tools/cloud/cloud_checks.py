@@ -15,7 +15,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.errors import CloudError, RemoteError
 from tacker_k8s_mgmt.model import network_plugins, untrusted
-from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.nodes import ROLES, Role
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ssh.session import Session
@@ -331,7 +331,7 @@ def _place(url: str) -> tuple[str, int, str]:
 
 
 #: kubespray's own minimums in MB, by role, with the variables that change them.
-MINIMUMS: Mapping[Role, tuple[str, int]] = {
+_MINIMUMS: Mapping[Role, tuple[str, int]] = {
     Role.CONTROL_PLANE: ("minimal_master_memory_mb", 1500),
     Role.WORKER: ("minimal_node_memory_mb", 1024),
 }
@@ -410,7 +410,7 @@ class CloudChecks:
         variables = self._params.kubespray_vars
         if variables.get(_UNSUPPORTED) or variables.get(_NO_ASSERTS):
             return
-        if not any(vdu.role in MINIMUMS for vdu in vdus):
+        if not any(vdu.role and ROLES[vdu.role].groups for vdu in vdus):
             return
         if facts.is_refused(image):
             yield _unknown(image)
@@ -442,9 +442,9 @@ class CloudChecks:
 
     def _memory(self, flavor: Flavor, vdu: Vdu) -> Iterator[str]:
         variables = self._params.kubespray_vars
-        if vdu.role is None or vdu.role not in MINIMUMS or variables.get(_NO_ASSERTS):
+        if vdu.role is None or vdu.role not in _MINIMUMS or variables.get(_NO_ASSERTS):
             return
-        name, default = MINIMUMS[vdu.role]
+        name, default = _MINIMUMS[vdu.role]
         wanted = variables.get(name, default)
         if isinstance(wanted, int) and flavor.ram - _KERNEL < wanted:
             yield (

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tacker_k8s_mgmt.errors import PackageError
-from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.nodes import ROLES, Role
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.request import structure
 from tacker_k8s_mgmt.request.reader import ClusterRequest
@@ -218,14 +218,6 @@ def _is_filtered(port: base_hot.Resource) -> bool:
     return bool(wanted) and properties.get("port_security_enabled") is None
 
 
-# Names of VDUs, the first one that fits counts.
-_NAMES: tuple[tuple[Role, str], ...] = (
-    (Role.LOAD_BALANCER, r"lb|balanc"),
-    (Role.CONTROL_PLANE, r"master|control"),
-    (Role.WORKER, r"work|node"),
-)
-
-
 @dataclass(frozen=True)
 class Vms:
     """The VMs of a role, by names in the VNFD and in the Base HOT.
@@ -241,6 +233,16 @@ class Vms:
     group: str = ""
 
 
+def role_of(vdu: str) -> Role | None:
+    """The role that a VDU's name tells.
+
+    What is in front of nodes may be named after them, so its words count first.
+    """
+    by_name = sorted(ROLES, key=lambda role: bool(ROLES[role].groups))
+    fits = (r for r in by_name if re.search(ROLES[r].vdu, vdu, re.IGNORECASE))
+    return next(fits, None)
+
+
 def roles(package: Package) -> dict[Role, Vms]:
     """The VMs of each role that a VDU's name tells."""
     found: dict[Role, Vms] = {}
@@ -251,7 +253,7 @@ def roles(package: Package) -> dict[Role, Vms]:
     }
     external = external_points(package)
     for vdu in package.flavour.of_type(vnfd.VDU):
-        role = next((r for r, n in _NAMES if re.search(n, vdu, re.IGNORECASE)), None)
+        role = role_of(vdu)
         if role is None or role in found:
             continue
         points = list(_points(package.flavour, vdu))

@@ -17,7 +17,6 @@ from tacker_k8s_mgmt.request.reader import ATTRIBUTE, ClusterRequest
 from tacker_k8s_mgmt.request.structure import mark
 from tacker_k8s_mgmt.tools.cloud import demand, facts
 from tacker_k8s_mgmt.tools.cloud.client import Cloud
-from tacker_k8s_mgmt.tools.cloud.cloud_checks import MINIMUMS
 from tacker_k8s_mgmt.tools.cloud.demand import Package, Vdu, Vms, vdus
 from tacker_k8s_mgmt.tools.cloud.facts import Flavor, Image, Network
 from tacker_k8s_mgmt.tools.csar import hot
@@ -285,8 +284,7 @@ def problems(package: Package, given: Given) -> Iterator[str]:
 
 # What the samples' VNFDs have: kubespray's own minimums are too small for real use.
 _COMFORT: Mapping[Role | None, tuple[int, int]] = {
-    **dict.fromkeys(MINIMUMS, (2, 4096)),
-    Role.LOAD_BALANCER: (1, 2048),
+    role: (2, 4096) if spec.groups else (1, 2048) for role, spec in ROLES.items()
 }
 _DISK = 20  # GiB, for container images and logs
 #: Defaults of the sample packages that fit their sample requests, and hardly a site.

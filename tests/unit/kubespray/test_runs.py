@@ -2,7 +2,7 @@
 import pytest
 
 from tacker_k8s_mgmt.kubespray import runs
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.nodes import Node, Role, RoleSpec
 from tacker_k8s_mgmt.request import cross_checks
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 
@@ -101,6 +101,23 @@ class TestUpgrade:
         built = runs.upgrade(DRAIN, INPUTS).extra_vars
         assert built["upgrade_node_confirm"] is False
         assert built["upgrade_node_post_upgrade_confirm"] is False
+
+
+class TestJoin:
+    NODES = tuple(
+        Node(Role.WORKER, f"s{n}", f"10.99.0.{n}", f"10.10.0.{n}", name=f"w-{n}")
+        for n in (4, 5)
+    )
+
+    def test_the_plays_of_scale_are_for_workers(self):
+        request = runs.join(self.NODES, INPUTS, "cp-1")
+        assert (request.playbook, request.limit) == (runs.JOIN, "w-4,w-5,cp-1")
+
+    def test_nodes_of_another_role_join_by_the_installation(self, monkeypatch):
+        reflector = RoleSpec("calico_rr_node", "reflector", ("calico_rr",))
+        monkeypatch.setattr(runs, "ROLES", {Role.WORKER: reflector})
+        request = runs.join(self.NODES, INPUTS)
+        assert (request.playbook, request.limit) == (runs.INSTALL, "w-4,w-5")
 
 
 class TestConfigured:
