@@ -217,11 +217,11 @@ class Hook(abc.ABC):
         return operator_server.find(self.options, self.vnf_id)
 
     def with_logins(self, request: ClusterRequest, wrong: Advice) -> ClusterRequest:
-        """The request with the logins of the VMs, if work on these is to be done.
+        """The request with the logins of the VMs, if a feature's end needs them.
 
         :param request: without them. If they cannot be had, that work is left out.
         """
-        if not request.deletes_volumes:
+        if not any(feature.terminates_on_nodes(request) for feature in FEATURES):
             return request
         try:
             return self.request(wrong=wrong) or request

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         NodeObjects,
         OperationContext,
     )
+    from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 
 class Work:
@@ -100,7 +101,11 @@ class Work:
         return ()
 
     def terminating(self) -> Sequence[Step]:
-        """Steps while the cluster is still there, when all features' checks passed."""
+        """Steps while the cluster is still there, when all features' checks passed.
+
+        The v1 API leaves them out of a termination that is forced. The logins of the
+        VMs are there only if :meth:`.Feature.terminates_on_nodes` asks for them.
+        """
         return ()
 
     # Change of external connectivity
@@ -146,6 +151,10 @@ class Feature:
     def precondition_problems(self, deps: "OperationContext") -> Iterable[str]:
         """What is wrong before a cluster is made, as sentences."""
         return ()
+
+    def terminates_on_nodes(self, params: "ClusterRequest") -> bool:
+        """Whether :meth:`.Work.terminating` needs the logins of the VMs."""
+        return False
 
     def report(self, survey: "ClusterInspection") -> Contribution:
         """Its part of ``cluster check``; reads what it needs through the survey."""

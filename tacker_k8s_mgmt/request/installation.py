@@ -409,11 +409,6 @@ class ClusterRequest(Structure):
         return self.cluster.container_manager or "containerd"
 
     @property
-    def deletes_volumes(self) -> bool:
-        """Whether the volumes of an application are to be deleted with it."""
-        return any(app.volumes == "delete" for app in self.applications)
-
-    @property
     def wants_compute_hosts(self) -> bool:
         """Whether nodes get a label with their compute host."""
         return any(group.compute_host_label for group in self.node_groups.values())

@@ -78,7 +78,7 @@ class Seen:
 
     def _request(self, *, wrong, **_):
         self.advised.append(wrong)
-        return mock.MagicMock(deletes_volumes=False, references=())
+        return mock.MagicMock(applications=(), references=())
 
     @contextlib.contextmanager
     def _opened(self, request, advice=RESUME):

@@ -165,6 +165,10 @@ class Applications(Feature):
         """What is wrong with their files in the VNF package."""
         return package_problems(deps.params, deps.site)
 
+    def terminates_on_nodes(self, params: ClusterRequest) -> bool:
+        """Whether volumes are to be deleted."""
+        return _deletes_volumes(params)
+
     def report(self, survey: ClusterInspection) -> Contribution:
         """A row for each application that is wanted or there."""
         return Contribution([one.row() for one in compare(survey).applications])
@@ -172,6 +176,11 @@ class Applications(Feature):
     def work(self, state: ClusterState) -> Work:
         """Its work in one operation."""
         return ApplicationsWork(state)
+
+
+def _deletes_volumes(params: ClusterRequest) -> bool:
+    """Whether the volumes of an application are to be deleted with it."""
+    return any(app.volumes == "delete" for app in params.applications)
 
 
 def compare(survey: ClusterInspection) -> ApplicationsReport:
@@ -242,7 +251,7 @@ class ApplicationsWork(Work):
 
         They may be outside of its VMs. Best effort: a failure must not keep the VNF.
         """
-        if not self._state.params.deletes_volumes:
+        if not _deletes_volumes(self._state.params):
             return ()
         return (
             Step(
