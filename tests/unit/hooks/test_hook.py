@@ -5,7 +5,9 @@ import pytest
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, errors, journal
+from tacker_k8s_mgmt.hooks import hook
 from tacker_k8s_mgmt.hooks.advice import FAIL, RETRY, Advice
+from tacker_k8s_mgmt.operations.feature import Feature
 from tacker_k8s_mgmt.operations.step import Operation, Step, Steps
 from tests.helpers.requests import VNF, additional_params, params
 from tests.unit.hooks.plain_hook import PlainHook
@@ -50,6 +52,18 @@ def test_the_order_of_work(call):
     assert {(one["hook"], one["api"]) for one in recorded(call)} == {
         ("scale_start", "v0")
     }
+
+
+@pytest.mark.parametrize("needed", [False, True])
+def test_the_logins_of_the_vms_are_read_for_a_feature_only(call, monkeypatch, needed):
+    one = Feature()
+    one.terminates_on_nodes = lambda _: needed  # type: ignore[method-assign]
+    monkeypatch.setattr(hook, "FEATURES", (Feature(), one))
+    without = params()
+    assert (call.with_logins(without, WRONG) is without) != needed
+    assert call.done == (["read"] if needed else [])
+    call.stored = additional_params(vim_name=5)
+    assert call.with_logins(without, WRONG) is without
 
 
 def test_of_a_vnf_that_is_not_ours_there_is_no_cluster(call):

@@ -10,7 +10,11 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.applications.content import BACK
-from tacker_k8s_mgmt.features.applications.feature import ApplicationsWork, compare
+from tacker_k8s_mgmt.features.applications.feature import (
+    Applications,
+    ApplicationsWork,
+    compare,
+)
 from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tests.helpers.applications import (
     BOOK,
@@ -161,6 +165,8 @@ class TestVolumes:
 
     def test_a_termination_deletes_those_that_are_to_go(self, cluster, site):
         params = wanted({**SHOP, "volumes": "delete"})
+        assert Applications().terminates_on_nodes(params)
+        assert not Applications().terminates_on_nodes(wanted(SHOP))
         bring(cluster, params)
         state = state_of(cluster, params)
         (step,) = ApplicationsWork(state).terminating()
