@@ -29,6 +29,7 @@ from tacker_k8s_mgmt.operations.records import Healing
 from tacker_k8s_mgmt.operations.state import ClusterState
 from tacker_k8s_mgmt.remote.balancer_vm import Balancer
 from tacker_k8s_mgmt.remote.ssh.channel import Result
+from tacker_k8s_mgmt.request.installation import LoadBalancer
 from tests.unit.balancer.sandbox import SCRIPT, Sandbox
 
 
@@ -56,9 +57,8 @@ def state(
 ) -> ClusterState:
     """What the steps read of a cluster's state, with this load balancer."""
     urls: dict[str, Any] = {"http_proxy": None, "https_proxy": None, **proxies}
-    params = SimpleNamespace(
-        load_balancer=SimpleNamespace(api_port=8443), proxy=SimpleNamespace(**urls)
-    )
+    wanted = LoadBalancer.model_construct(api_port=8443)
+    params = SimpleNamespace(load_balancer=wanted, proxy=SimpleNamespace(**urls))
     parts = SimpleNamespace(
         machines=SimpleNamespace(load_balancer=SimpleNamespace(server_id="lb")),
         healing=Healing(),
