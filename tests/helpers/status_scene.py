@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster as five sources report it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from tacker_k8s_mgmt.features.exposure import rows as exposure_rows
 from tacker_k8s_mgmt.model.exposure import Exposure
@@ -12,7 +12,6 @@ from tacker_k8s_mgmt.model.nodes import (
     Count,
     Machine,
     Node,
-    NodeObject,
     Role,
     name_nodes,
 )
@@ -22,6 +21,7 @@ from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.status.facts import Answers, Row, Source
 from tacker_k8s_mgmt.status.rows import compare, members_of
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
+from tests.helpers.fakes.nodes import FakeNode
 from tests.helpers.samples import REMOVED, machine, parsed
 
 CP, W5, W55 = "control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"
@@ -29,17 +29,6 @@ BALANCER = "load balancer"
 PARAMS = parsed()
 WITHOUT_BALANCER = parsed({"external_lb_param": REMOVED})
 COLUMNS = (Source.HEAT, Source.INVENTORY, Source.CLUSTER, Source.BALANCER, Source.VIM)
-
-
-@dataclass(frozen=True)
-class FakeObject:
-    name: str
-    internal_ip: str
-    ready: bool = True
-    reason: str = ""
-    taints: tuple[Mapping[str, str], ...] = ()
-    unschedulable: bool = False
-    cordoned_by_us: bool = False
 
 
 @dataclass
@@ -69,7 +58,9 @@ class Scene:
         nodes = name_nodes([*self.planes, *self.workers])
         self.listed: dict[str, Node] = {node.name: node for node in nodes}
         self.joined: set[str] | None = {node.server_id for node in nodes}
-        self.nodes = {node.name: FakeObject(node.name, node.address) for node in nodes}
+        self.nodes = {
+            node.name: FakeNode(node.name, internal_ip=node.address) for node in nodes
+        }
         routes = {node.name: Server(node.name, node.address) for node in nodes}
         self.backends = {CP: replace(routes.pop(CP), state="UP")}
         self.routes = routes
@@ -108,7 +99,7 @@ class Scene:
             ),
             inventory=tuple(self.listed.values()),
             joined=None if self.joined is None else frozenset(self.joined),
-            nodes=cast(tuple[NodeObject, ...], tuple(self.nodes.values())),
+            nodes=tuple(self.nodes.values()),
             balancer=BalancerStatus(
                 **self.balancing,
                 api_port=self.port,

@@ -6,8 +6,9 @@ from dataclasses import replace
 from tacker_k8s_mgmt.model.load_balancer import Server
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.topology.heat_stack import Unfinished
+from tests.helpers.fakes.nodes import FakeNode
 from tests.helpers.samples import machine
-from tests.helpers.status_scene import CP, W5, FakeObject, Scene
+from tests.helpers.status_scene import CP, W5, Scene
 
 
 def orphan(scene: Scene) -> None:
@@ -16,7 +17,9 @@ def orphan(scene: Scene) -> None:
 
 def orphan_in_the_cluster(scene: Scene) -> None:
     scene.add_worker(7)
-    scene.nodes["worker-10-10-0-7"] = FakeObject("worker-10-10-0-7", "10.10.0.7")
+    scene.nodes["worker-10-10-0-7"] = FakeNode(
+        "worker-10-10-0-7", internal_ip="10.10.0.7"
+    )
 
 
 def vanished(scene: Scene) -> None:
@@ -53,7 +56,7 @@ def other_node_address(scene: Scene) -> None:
 
 
 def stranger(scene: Scene) -> None:
-    scene.nodes["guest"] = FakeObject("guest", "10.10.0.77")
+    scene.nodes["guest"] = FakeNode("guest", internal_ip="10.10.0.77")
 
 
 def no_route(scene: Scene) -> None:
@@ -129,7 +132,7 @@ def not_joined(scene: Scene) -> None:
 
 def moved(scene: Scene) -> None:
     scene.entry(W5, address="10.10.0.66")
-    scene.nodes[W5] = FakeObject(W5, "10.10.0.5")
+    scene.nodes[W5] = FakeNode(W5, internal_ip="10.10.0.5")
 
 
 def logins_moved(scene: Scene) -> None:

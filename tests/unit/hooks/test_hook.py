@@ -57,7 +57,7 @@ def test_the_order_of_work(call):
 @pytest.mark.parametrize("needed", [False, True])
 def test_the_logins_of_the_vms_are_read_for_a_feature_only(call, monkeypatch, needed):
     one = Feature()
-    one.terminates_on_nodes = lambda _: needed  # type: ignore[method-assign]
+    one.terminates_on_nodes = lambda _: needed
     monkeypatch.setattr(hook, "FEATURES", (Feature(), one))
     without = params()
     assert (call.with_logins(without, WRONG) is without) != needed
