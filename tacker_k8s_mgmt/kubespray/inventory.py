@@ -8,16 +8,19 @@ later operation may have other credentials, which are for its new VMs.
 The files on nodes are those of control planes that the driver reads.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+import posixpath
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import yaml
+from pydantic import SecretStr
 
 from tacker_k8s_mgmt.errors import ClusterError
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.nodes import ROLES, Node, Role, of_role
 from tacker_k8s_mgmt.model.yaml_text import SafeLoader, parse_yaml
-from tacker_k8s_mgmt.request.accounts import ssh_common_args
+from tacker_k8s_mgmt.request.accounts import Account, PrivateKey, ssh_common_args
 from tacker_k8s_mgmt.request.installation import WorkerGroup
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 
@@ -145,6 +148,30 @@ def worker_logins(text: str) -> dict[str, Mapping[str, str]]:
         for node, host in _nodes_in(text) or ()
         if not node.is_control_plane
     }
+
+
+def account(
+    wanted: Account, login: Mapping[str, str], read: Callable[[str], str | None]
+) -> Account:
+    """The account with which Ansible logs in to a worker.
+
+    :param wanted: the request's.
+    :param login: what :func:`worker_logins` returns of the worker.
+    :param read: returns the text of a file in the cluster's directory.
+    """
+    secret = login.get("ansible_password") or login.get("ansible_become_password")
+    key = wanted.private_key
+    name = posixpath.basename(login.get("ansible_ssh_private_key_file", ""))
+    if not name:
+        key = None
+    elif key is None or key.file_name != name:
+        key = PrivateKey.kept(name, read)
+    return replace(
+        wanted,
+        username=login.get("ansible_user", wanted.username),
+        password=SecretStr(secret) if secret else None,
+        private_key=key,
+    )
 
 
 def _nodes_in(text: str) -> tuple[tuple[Node, Mapping[str, Any]], ...] | None:

@@ -13,13 +13,11 @@ import errno
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from oslo_log import log as logging
-from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory
@@ -45,7 +43,7 @@ from tacker_k8s_mgmt.remote.ssh.routes import HostConnector
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.remote.vms import VmSessions
-from tacker_k8s_mgmt.request.accounts import Account, PrivateKey
+from tacker_k8s_mgmt.request.accounts import SSH_PORT, Account
 from tacker_k8s_mgmt.request.cluster_options import certificate_problems, hosts_entries
 from tacker_k8s_mgmt.request.reader import API_PORT, ClusterRequest
 from tacker_k8s_mgmt.topology import (
@@ -344,7 +342,10 @@ class Site(Vnf):
             self.workdir.write(name, text)
         hosts, keys = self.workdir.read(inventory.FILE_NAME), self._keys()
         nodes = inventory.parse(hosts) if hosts else ()
-        self.unusable([n for n in nodes if not keys.knows(n.ssh_address, 22)])
+        account = self._params.account
+        self.unusable(
+            [n for n in nodes if not keys.knows(n.ssh_address, account(n.role).port)]
+        )
         self.save_host_keys()
 
     # The VMs
@@ -429,21 +430,9 @@ class Site(Vnf):
         wanted = self._params.account(node.role)
         if not login:
             return wanted
-        secret = login.get("ansible_password") or login.get("ansible_become_password")
-        password, key = SecretStr(secret) if secret else None, wanted.private_key
-        name = os.path.basename(login.get("ansible_ssh_private_key_file", ""))
-        if not name:
-            key = None
-        elif key is None or key.file_name != name:
-            text = SecretStr(self.workdir.read(name) or "")
-            key = PrivateKey(f"{name} in the cluster's directory", text, None)
-        self._logins.hide(password)
-        return replace(
-            wanted,
-            username=login.get("ansible_user", wanted.username),
-            password=password,
-            private_key=key,
-        )
+        account = inventory.account(wanted, login, self.workdir.read)
+        self._logins.hide(account.password)
+        return account
 
     def _look(self, machine: Machine | Node, session: Session) -> None:
         """See whether Ansible can use a VM, and keep what the VM says of itself."""
@@ -532,11 +521,11 @@ class Site(Vnf):
 
     def host_keys(self, host: str) -> Sequence[Sequence[str]]:
         """Return type and key of every recorded host key of an address."""
-        return self._keys().of(host, 22)
+        return self._keys().of(host, SSH_PORT)
 
     def record_host_keys(self, host: str, keys: Sequence[Sequence[str]]) -> None:
         """Replace the host keys of an address by these, if there are any."""
-        self._keys().record(host, 22, keys)
+        self._keys().record(host, SSH_PORT, keys)
 
     def save_host_keys(self) -> None:
         """Write the host keys to the cluster's directory, where Ansible reads them."""

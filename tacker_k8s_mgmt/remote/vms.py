@@ -29,10 +29,9 @@ from tacker_k8s_mgmt.remote.ssh.known_hosts import KNOWN_HOSTS, HostKeys
 from tacker_k8s_mgmt.remote.ssh.login import Credentials
 from tacker_k8s_mgmt.remote.ssh.routes import HostConnector
 from tacker_k8s_mgmt.remote.ssh.session import Session
-from tacker_k8s_mgmt.request.accounts import Account
+from tacker_k8s_mgmt.request.accounts import SSH_PORT, Account
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 
-_PORT = 22
 _LOST = (
     "Restore it. Or delete it: then the key that each VM shows next is trusted, so "
     "compare them with what the VMs' consoles show."
@@ -88,7 +87,7 @@ def _without_key(keys: HostKeys, machines: Mapping[str, str]) -> dict[str, str]:
     return {
         server: address
         for server, address in machines.items()
-        if not keys.knows(address, _PORT)
+        if not keys.knows(address, SSH_PORT)
     }
 
 

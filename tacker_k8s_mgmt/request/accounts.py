@@ -16,9 +16,9 @@ import binascii
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
@@ -41,6 +41,15 @@ class PrivateKey:
     given: SecretStr
     passphrase: SecretStr | None
 
+    @classmethod
+    def kept(cls, name: str, read: Callable[[str], str | None]) -> "PrivateKey":
+        """The key with this file name in the cluster's directory.
+
+        :param read: returns the text of a file there.
+        """
+        text = SecretStr(read(name) or "")
+        return cls(f"{name} in the cluster's directory", text, None)
+
     @property
     def path(self) -> str | None:
         """The path; None for a key that is given as text."""
@@ -62,6 +71,7 @@ class Account:
     """A login on one host, or on all VMs of a role.
 
     :param attribute: the structure of the request that has it, for messages.
+    :param password: for the login if there is no key, and for sudo.
     :param private_key: takes precedence over the password for the login.
     :param host_keys: accepted host keys; any key if empty.
     """
@@ -71,6 +81,7 @@ class Account:
     password: SecretStr | None
     private_key: PrivateKey | None
     host_keys: tuple[str, ...] = ()
+    port: int = SSH_PORT
 
 
 _KINDS = (
@@ -144,6 +155,67 @@ ABOUT = (
 )
 
 
+@dataclass(frozen=True)
+class Credential:
+    """Marks a credential; another password or private key replaces all of a login.
+
+    :param use: ends the sentence that refuses it without a private key; "" if it may
+        be given alone.
+    """
+
+    use: str = ""
+
+
+Password = Annotated[fields.OptionalSecret, CHANGEABLE, Credential()]
+KeyText = Annotated[fields.OptionalPrivateKey, CHANGEABLE, Credential()]
+Passphrase = Annotated[
+    fields.OptionalSecret,
+    CHANGEABLE,
+    Credential("that it opens"),
+    Field(description="Passphrase of that key, if it has one."),
+]
+
+
+class Login(Structure):
+    """A structure with a login.
+
+    Each structure declares the attributes among its own, which stand in their order in
+    the documentation. Some have other names in requests.
+    """
+
+    if TYPE_CHECKING:
+        username: str
+        password: SecretStr | None
+        private_key: SecretStr | None
+        private_key_passphrase: SecretStr | None
+
+    @property
+    def accepted_keys(self) -> tuple[str, ...]:
+        """Host keys that are accepted; any key if there are none."""
+        key: str | None = getattr(self, "host_key", None)
+        return (key,) if key else ()
+
+    def account(self, attribute: str) -> Account:
+        """The login.
+
+        :param attribute: the structure's name in the request.
+        """
+        key = None
+        if self.private_key:
+            name = type(self).model_fields["private_key"].alias or "private_key"
+            key = PrivateKey(
+                f"{attribute}.{name}", self.private_key, self.private_key_passphrase
+            )
+        return Account(
+            attribute,
+            self.username,
+            self.password,
+            key,
+            self.accepted_keys,
+            getattr(self, "port", SSH_PORT),
+        )
+
+
 #: In the cluster's directory; no digest of a password may be in a file's name.
 PASSWORD_FILE = "bastion-password"  # noqa: S105
 _KNOWN_HOSTS = "known_hosts"
@@ -170,7 +242,7 @@ def _not_empty(value: tuple[Connection, ...]) -> tuple[Connection, ...]:
     return value
 
 
-class Bastion(Structure):
+class Bastion(Login):
     """An SSH host that forwards connections to hosts without direct access."""
 
     host: Annotated[fields.Host, CHANGEABLE] = Field(alias="ip_address")
@@ -180,13 +252,12 @@ class Bastion(Structure):
     username: Annotated[fields.Name, CHANGEABLE]
     """User name on the bastion. It needs TCP forwarding there, but no shell and no
     sudo."""
-    password: Annotated[fields.OptionalSecret, CHANGEABLE] = None
+    password: Password = None
     """Password of that user. Not needed with private_key; if both are given, the key
     logs in, and the password where the bastion wants it besides."""
-    private_key: Annotated[fields.OptionalPrivateKey, CHANGEABLE] = None
+    private_key: KeyText = None
     """SSH private key of that user, as in ansible.private_key."""
-    private_key_passphrase: Annotated[fields.OptionalSecret, CHANGEABLE] = None
-    """Passphrase of that key, if it has one."""
+    private_key_passphrase: Passphrase = None
     host_key: Annotated[OptionalHostKey, CHANGEABLE] = Field(
         default=None, description=f"SSH host key of the bastion: {ABOUT}"
     )
@@ -201,6 +272,15 @@ class Bastion(Structure):
     def carries_playbooks(self) -> bool:
         """Whether the Ansible server reaches the nodes through it."""
         return "playbooks" in self.used_for
+
+
+#: The credentials of a login, by the names of their fields in each structure.
+CREDENTIALS: Mapping[str, Credential] = {
+    name: mark
+    for name, info in Bastion.model_fields.items()
+    for mark in info.metadata
+    if isinstance(mark, Credential)
+}
 
 
 def ssh_common_args(bastion: Bastion, account: Account, directory: str) -> str:

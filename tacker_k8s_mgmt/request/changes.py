@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from tacker_k8s_mgmt.request import structure
+from tacker_k8s_mgmt.request.accounts import CREDENTIALS
 from tacker_k8s_mgmt.request.cluster_options import Cluster
 from tacker_k8s_mgmt.request.cross_checks import LOGINS
 from tacker_k8s_mgmt.request.fields import blank_is_absent
@@ -31,7 +32,6 @@ _VERSION = ("cluster", "kubernetes_version")
 _VARIABLES = "kubespray_vars"
 # Every cluster has these, if only by default, so they are merged and never new.
 _ALWAYS_THERE = ("cluster", _VARIABLES)
-_CREDENTIALS = ("password", "private_key", "private_key_passphrase")
 
 
 def merge(
@@ -118,7 +118,7 @@ def changed_logins(stored: WrittenRequest, merged: WrittenRequest) -> frozenset[
     return frozenset(["bastion"] if bastion else []) | frozenset(
         name
         for name, prefix in LOGINS
-        for attribute in ("username", *_CREDENTIALS)
+        for attribute in ("username", *CREDENTIALS)
         if name != "bastion"
         and stored.given(name, f"{prefix}{attribute}")
         != merged.given(name, f"{prefix}{attribute}")
@@ -156,9 +156,13 @@ def _without_old_login(
     """
     replaced: set[str] = set()
     for prefix in {prefix for _, prefix in LOGINS}:
-        credentials = [f"{prefix}{attribute}" for attribute in _CREDENTIALS]
-        if any(n in change and change[n] != before.get(n) for n in credentials[:2]):
-            replaced.update(credentials)
+        names = {f"{prefix}{name}": mark for name, mark in CREDENTIALS.items()}
+        if any(
+            name in change and change[name] != before.get(name)
+            for name, mark in names.items()
+            if not mark.use
+        ):
+            replaced.update(names)
     return {name: value for name, value in before.items() if name not in replaced}
 
 

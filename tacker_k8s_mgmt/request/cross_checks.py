@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from tacker_k8s_mgmt.model import network_plugins, untrusted
 from tacker_k8s_mgmt.model.nodes import ROLES
 from tacker_k8s_mgmt.request import cluster_options, structure
+from tacker_k8s_mgmt.request.accounts import CREDENTIALS
 from tacker_k8s_mgmt.request.cluster_options import (
     CREDENTIAL,
     PrivateRegistry,
@@ -167,9 +168,10 @@ def _login(
     if holder is None or holder.private_key is not None:
         return
     key = f"{prefix}private_key"
-    if holder.private_key_passphrase is not None:
-        text = f"there is no {key} that it opens"
-        yield written.problem((name, f"{key}_passphrase"), text)
+    for credential, mark in CREDENTIALS.items():
+        if mark.use and getattr(holder, credential) is not None:
+            text = f"there is no {key} {mark.use}"
+            yield written.problem((name, f"{prefix}{credential}"), text)
     if holder.password is None:
         yield written.problem((name,), f"{prefix}password or {key} is missing")
 

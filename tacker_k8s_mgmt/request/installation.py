@@ -18,7 +18,13 @@ from tacker_k8s_mgmt.model.nodes import ROLES, Role
 from tacker_k8s_mgmt.model.playbooks import Forks, Means
 from tacker_k8s_mgmt.request import accounts as public_keys
 from tacker_k8s_mgmt.request import fields, secrets
-from tacker_k8s_mgmt.request.accounts import SSH_PORT, Account, Bastion, PrivateKey
+from tacker_k8s_mgmt.request.accounts import (
+    SSH_PORT,
+    Account,
+    Bastion,
+    Login,
+    Passphrase,
+)
 from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.cluster_options import (
     REGISTRY_VARIABLES,
@@ -50,24 +56,16 @@ _ABOUT_LOGIN = (
     "are given, the key logs in and the password serves sudo."
 )
 _Password = Annotated[
-    fields.OptionalSecret,
-    CHANGEABLE,
-    Field(description=_ABOUT_LOGIN.format(key="private_key")),
+    public_keys.Password, Field(description=_ABOUT_LOGIN.format(key="private_key"))
 ]
 _PrivateKey = Annotated[
-    fields.OptionalPrivateKey,
-    CHANGEABLE,
+    public_keys.KeyText,
     Field(
         description="SSH private key of that user: its text (RSA, ECDSA or Ed25519, in "
         "OpenSSH's or a PEM format), or the path of a file with it on Tacker's "
         "conductor, below the directory that the option [k8s_mgmt] key_directory "
         "names: absolute, or relative to that directory and beginning with ./."
     ),
-]
-_Passphrase = Annotated[
-    fields.OptionalSecret,
-    CHANGEABLE,
-    Field(description="Passphrase of that key, if it has one."),
 ]
 
 _IN_THE_STACK = Fixed("it names what is in the Heat stack")
@@ -79,7 +77,7 @@ _LABELS = Sets("node_labels", value=None)
 _TAINTS = Sets("node_taints", value=None)
 
 
-class AnsibleServer(Structure):
+class AnsibleServer(Login):
     """The pre-built server on which kubespray lies and from which it is run."""
 
     host: Annotated[fields.Host, CHANGEABLE] = Field(alias="ip_address")
@@ -90,7 +88,7 @@ class AnsibleServer(Structure):
     """User name on the Ansible server."""
     password: _Password = None
     private_key: _PrivateKey = None
-    private_key_passphrase: _Passphrase = None
+    private_key_passphrase: Passphrase = None
     host_key: Annotated[public_keys.OptionalHostKey, CHANGEABLE] = Field(
         default=None,
         description=f"SSH host key of that server: {public_keys.ABOUT}",
@@ -132,7 +130,7 @@ class AnsibleServer(Structure):
     it, and name the releases that are known."""
 
 
-class NodeGroup(Structure):
+class NodeGroup(Login):
     """The VMs of one role, found in the Heat stack by the names of their ports."""
 
     ignored: ClassVar[Mapping[str, str]] = {
@@ -154,7 +152,7 @@ class NodeGroup(Structure):
     """User name on the VMs; needs sudo."""
     password: _Password = None
     private_key: _PrivateKey = None
-    private_key_passphrase: _Passphrase = None
+    private_key_passphrase: Passphrase = None
     host_keys: Annotated[public_keys.HostKeys, CHANGEABLE] = Field(
         default=(),
         description="List of SSH host keys of these VMs. Of each VM: "
@@ -169,6 +167,11 @@ class NodeGroup(Structure):
     """Key of a label, such as CIS-node, that tells each node's compute host: its name
     in Nova or, where the VIM's user may not see that, Nova's hostId, which is the same
     for all VMs of a project on one host. Default: no such label."""
+
+    @property
+    def accepted_keys(self) -> tuple[str, ...]:
+        """Host keys of the VMs; any key if there are none."""
+        return self.host_keys
 
 
 class WorkerAspect(Structure):
@@ -238,7 +241,7 @@ class Proxy(Structure):
     """Network of the nodes; reached without the proxy."""
 
 
-class LoadBalancer(Structure):
+class LoadBalancer(Login):
     """The VM in front of the cluster and the script that sets it up."""
 
     ssh_cp: Annotated[fields.Name, _IN_THE_STACK] = Field(
@@ -260,7 +263,7 @@ class LoadBalancer(Structure):
         description=_ABOUT_LOGIN.format(key="ssh_private_key"),
     )
     private_key: _PrivateKey = Field(default=None, alias="ssh_private_key")
-    private_key_passphrase: _Passphrase = Field(
+    private_key_passphrase: Passphrase = Field(
         default=None, alias="ssh_private_key_passphrase"
     )
     host_key: Annotated[public_keys.OptionalHostKey, CHANGEABLE] = Field(
@@ -427,7 +430,7 @@ class ClusterRequest(Structure):
     @property
     def server_account(self) -> Account:
         """The login on the Ansible server."""
-        account = _account("ansible", self.ansible)
+        account = self.ansible.account("ansible")
         if self.operators_server and account.private_key:
             key = replace(account.private_key, attribute="ansible_private_key_file")
             return replace(account, private_key=key)
@@ -436,14 +439,14 @@ class ClusterRequest(Structure):
     @property
     def bastion_account(self) -> Account | None:
         """The login on the bastion, if there is one."""
-        return _account("bastion", self.bastion) if self.bastion else None
+        return self.bastion.account("bastion") if self.bastion else None
 
     def account(self, role: Role) -> Account:
         """The login on the VMs of a role.
 
         :raises LookupError: the parameters have no load balancer.
         """
-        return _account(ROLES[role].parameter, self.vms[role])
+        return self.vms[role].account(ROLES[role].parameter)
 
     def node_accounts(self) -> tuple[Account, ...]:
         """The logins on the VMs of nodes."""
@@ -483,19 +486,3 @@ class ClusterRequest(Structure):
         openstack = self.cluster.openstack
         names += [openstack.username] if openstack else []
         return (name for name in names if name and text.is_token(name))
-
-
-def _account(
-    attribute: str, holder: AnsibleServer | Bastion | NodeGroup | LoadBalancer
-) -> Account:
-    key = None
-    if holder.private_key:
-        name = type(holder).model_fields["private_key"].alias or "private_key"
-        key = PrivateKey(
-            f"{attribute}.{name}", holder.private_key, holder.private_key_passphrase
-        )
-    if isinstance(holder, NodeGroup):
-        host_keys = holder.host_keys
-    else:
-        host_keys = (holder.host_key,) if holder.host_key else ()
-    return Account(attribute, holder.username, holder.password, key, host_keys)

@@ -29,6 +29,7 @@ from tacker_k8s_mgmt.remote.ssh import login, session
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.login import Credentials
 from tacker_k8s_mgmt.remote.ssh.session import LoginTarget
+from tacker_k8s_mgmt.request.accounts import Account
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.requests import additional_params
@@ -102,9 +103,13 @@ class Site(context.V1Site):
         return Playbooks(super().playbooks, self.world, self.workdir.read)
 
 
+def _account(port):
+    return Account("vms", USER, SecretStr(PASSWORD), None, port=port)
+
+
 def endpoint(*_, **__):
     """Every host is the one server."""
-    return LoginTarget("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["port"])
+    return LoginTarget("127.0.0.1", _account(GIVEN["port"]))
 
 
 def instance():
@@ -205,7 +210,7 @@ def lives(driver):
 
 def limits():
     """What each limit says when it has passed."""
-    silent = LoginTarget("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["silent_port"])
+    silent = LoginTarget("127.0.0.1", _account(GIVEN["silent_port"]))
 
     def connect(to):
         return login.open_ssh(

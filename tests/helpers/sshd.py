@@ -25,6 +25,7 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.session import LoginTarget
+from tacker_k8s_mgmt.request.accounts import Account
 from tests.helpers.tool_warnings import warnings_in
 
 #: The server stands for another machine: nothing that it logs, such as a client that
@@ -84,19 +85,19 @@ class Sshd:
         self.port = self._socket.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def endpoint(self, password: str = PASSWORD, user: str = USER) -> LoginTarget:
-        return LoginTarget("127.0.0.1", user, SecretStr(password), self.port)
+    def endpoint(
+        self, password: str = PASSWORD, user: str = USER, **account: Any
+    ) -> LoginTarget:
+        account = {"port": self.port, **account}
+        login = Account("vms", user, SecretStr(password), None, **account)
+        return LoginTarget("127.0.0.1", login)
 
     def key_endpoint(
         self, private_key: str, password: str | None = None
     ) -> LoginTarget:
-        return LoginTarget(
-            "127.0.0.1",
-            USER,
-            SecretStr(password) if password else None,
-            self.port,
-            SecretStr(private_key),
-        )
+        secret = SecretStr(password) if password else None
+        account = Account("vms", USER, secret, None, port=self.port)
+        return LoginTarget("127.0.0.1", account, SecretStr(private_key))
 
     def host_keys(self) -> HostKeys:
         return HostKeys(label="the test's host keys")

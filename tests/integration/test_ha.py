@@ -17,6 +17,7 @@ from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.ssh import login
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.session import LoginTarget
+from tacker_k8s_mgmt.request.accounts import Account
 from tests.integration.cluster_checks import control_planes, roles
 from tests.integration.conftest import Cluster, Lab, eventually
 
@@ -45,7 +46,7 @@ def asked_over_ssh(server: str) -> tuple[EtcdMember, ...]:
     """What the driver learns of etcd on a control plane."""
     host = next(one for one in client.hosts() if one.id == server)
     address = next(one for one in host.addresses if one.startswith("10.99."))
-    endpoint = LoginTarget(address, "ubuntu", SecretStr("ubuntu"))
+    endpoint = LoginTarget(address, Account("vm", "ubuntu", SecretStr("ubuntu"), None))
     keys = HostKeys(label="the test's host keys")
     with login.open_ssh(endpoint, host_keys=keys, redact=str, deadline=20) as session:
         return EtcdClient(session).members()

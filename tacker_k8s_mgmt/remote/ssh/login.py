@@ -85,7 +85,8 @@ def open_ssh(
     :raises HostKeyError: the host's key is neither recorded nor given.
     :raises BastionError: the host is behind a bastion, which cannot be used.
     """
-    user, host, port = endpoint.username, endpoint.host, endpoint.port
+    host = endpoint.host
+    user, port = endpoint.account.username, endpoint.account.port
     attempts, refused = Backoff(deadline), None
     while True:
         limit = max(1.0, min(connect_timeout, deadline - attempts.elapsed()))
@@ -118,19 +119,20 @@ def _log_in(
     :raises Refused: the host does not accept the credentials.
     :raises HostKeyError: the host's key is neither recorded nor given.
     """
+    account = endpoint.account
     transport = paramiko.Transport(_connected(endpoint, timeout))
     try:
         transport.set_log_channel(_WIRE_LOG)
         transport.banner_timeout = transport.auth_timeout = timeout
-        place = endpoint.known_as or endpoint.host, endpoint.port
+        place = endpoint.known_as or endpoint.host, account.port
         options = transport.get_security_options()
         options.key_types = host_keys.preferred(
-            *place, options.key_types, endpoint.host_keys
+            *place, options.key_types, account.host_keys
         )
         transport.start_client(timeout=timeout)
         key = transport.get_remote_server_key()
         shown = key.get_name(), key.get_base64()
-        if not host_keys.trust(*place, *shown, endpoint.host_keys):
+        if not host_keys.trust(*place, *shown, account.host_keys):
             raise _distrust(endpoint, host_keys, *shown)
         _authenticate(transport, endpoint)
         transport.set_keepalive(KEEPALIVE)
@@ -141,9 +143,10 @@ def _log_in(
 
 
 def _connected(endpoint: LoginTarget, timeout: float) -> socket.socket:
+    place = endpoint.host, endpoint.account.port
     if endpoint.via is not None:
-        return endpoint.via.open(endpoint.host, endpoint.port, timeout)
-    sock = socket.create_connection((endpoint.host, endpoint.port), timeout=timeout)
+        return endpoint.via.open(*place, timeout)
+    sock = socket.create_connection(place, timeout=timeout)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNANSWERED * 1000)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
@@ -152,14 +155,14 @@ def _connected(endpoint: LoginTarget, timeout: float) -> socket.socket:
 def _distrust(
     endpoint: LoginTarget, host_keys: HostKeys, kind: str, key: str
 ) -> errors.HostKeyError:
-    host = endpoint.host
-    if place := host_keys.recorded_in(endpoint.known_as or host, endpoint.port):
+    host, port = endpoint.host, endpoint.account.port
+    if place := host_keys.recorded_in(endpoint.known_as or host, port):
         return errors.HostKeyError(host=host, recorded=place)
     return errors.GivenKeyError(host=host, kind=kind, fingerprint=fingerprint(key))
 
 
 def _authenticate(transport: paramiko.Transport, endpoint: LoginTarget) -> None:
-    user, password = endpoint.username, endpoint.revealed_password()
+    user, password = endpoint.account.username, endpoint.revealed_password()
     key = endpoint.revealed_key()
     further = ["password"]
     try:
@@ -293,7 +296,6 @@ class Credentials:
         self,
         account: Account,
         host: str,
-        port: int = 22,
         *,
         known_as: str = "",
         via: Transport | None = None,
@@ -302,16 +304,8 @@ class Credentials:
 
         :raises PrivateKeyError: the account's key cannot be used.
         """
-        return LoginTarget(
-            host,
-            account.username,
-            account.password,
-            port,
-            self._private_key(account),
-            account.host_keys,
-            known_as,
-            via,
-        )
+        key = self._private_key(account)
+        return LoginTarget(host, account, key, known_as, via)
 
     def secret_files(self) -> Mapping[str, str]:
         """Return the credential files that the inventory refers to, by file name.

@@ -161,18 +161,15 @@ class HostConnector:
         alias = ""
         if via and bastion:
             alias = known_hosts.behind(ansible.host, bastion.host, bastion.port)
-        endpoint = self._logins.endpoint(
-            account, ansible.host, ansible.port, known_as=alias, via=via
-        )
+        endpoint = self._logins.endpoint(account, ansible.host, known_as=alias, via=via)
         return self._log_in(endpoint)[0]
 
-    def machine(self, account: Account, address: str, port: int = 22) -> LoginTarget:
+    def machine(self, account: Account, address: str) -> LoginTarget:
         """Return the login of an account on a VM.
 
         :raises PrivateKeyError: the account's key cannot be used.
         """
-        via = self._via("vms")
-        return self._logins.endpoint(account, address, port, via=via)
+        return self._logins.endpoint(account, address, via=self._via("vms"))
 
     def finding(self) -> str:
         """Return why the bastion cannot be used, or "".
@@ -207,12 +204,12 @@ class HostConnector:
         bastion, account = self._params.bastion, self._params.bastion_account
         if bastion is None or account is None:
             raise LookupError("there is no bastion")
-        endpoint = self._logins.endpoint(account, bastion.host, bastion.port)
+        endpoint = self._logins.endpoint(account, bastion.host)
         session, self._bastion_keys = self._log_in(endpoint)
         return session
 
     def _log_in(self, endpoint: LoginTarget) -> tuple[Session, HostKeys]:
-        given = bool(endpoint.host_keys)
+        given = bool(endpoint.account.host_keys)
         keys = self._store.load()
         if given:
             keys = keys.only_revoked()

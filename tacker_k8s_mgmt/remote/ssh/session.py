@@ -41,6 +41,7 @@ from tacker_k8s_mgmt.remote.ssh.channel import (
     last_lines,
 )
 from tacker_k8s_mgmt.remote.timing import closing_after
+from tacker_k8s_mgmt.request.accounts import Account
 
 # sudo's own PATH may be shorter: kubespray installs kubectl in /usr/local/bin, on
 # Flatcar in /opt/bin.
@@ -248,26 +249,23 @@ class Transport(Protocol):
 class LoginTarget:
     """One login on one host.
 
-    :param password: for the login if there is no key, and for sudo.
-    :param private_key: in OpenSSH's format, without a passphrase. With a key, the
-        password is only tried if the host requires both.
-    :param host_keys: accepted host keys if none is recorded; empty to accept any.
+    :param account: its host keys count if none is recorded.
+    :param private_key: the account's, in OpenSSH's format, without a passphrase. With a
+        key, the password is only tried if the host requires both.
     :param known_as: the name under which the host key is recorded; "" for ``host``.
     :param via: None for a direct connection.
     """
 
     host: str
-    username: str
-    password: SecretStr | None
-    port: int = 22
+    account: Account
     private_key: SecretStr | None = None
-    host_keys: tuple[str, ...] = ()
     known_as: str = ""
     via: Transport | None = None
 
     def revealed_password(self) -> str | None:
         """Return the password as plain text."""
-        return self.password.get_secret_value() if self.password else None
+        password = self.account.password
+        return password.get_secret_value() if password else None
 
     def revealed_key(self) -> str | None:
         """Return the private key as plain text."""
@@ -488,7 +486,7 @@ class Session:
             return Result(result.rc, result.stdout, self.redact(result.stderr))
 
         if self._root is None:
-            known = self._endpoint.username, self._endpoint.revealed_password()
+            known = self._endpoint.account.username, self._endpoint.revealed_password()
             self._root = find(self.host, *known, attempt)
         return self._root
 

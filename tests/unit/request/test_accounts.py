@@ -5,6 +5,10 @@ import pytest
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.request.accounts import CREDENTIALS, Credential, Login
+from tacker_k8s_mgmt.request.cross_checks import LOGINS
+from tacker_k8s_mgmt.request.reader import ClusterRequest
+from tacker_k8s_mgmt.request.structure import attributes
 from tests.helpers.samples import KEY, REMOVED, changed, parsed, problems
 
 PATH = "/etc/tacker/k8s-mgmt/keys/site-a/worker"
@@ -23,6 +27,26 @@ def ways(account: str) -> tuple[str, str]:
 
 def of(made, name: str):
     return next(one for one in made.accounts() if one.attribute == name)
+
+
+@pytest.mark.parametrize(("name", "prefix"), LOGINS)
+def test_each_login_has_the_same_credentials(name, prefix):
+    model = attributes(ClusterRequest)[name].structure
+    assert issubclass(model, Login)
+    assert {
+        inner: mark
+        for inner, attribute in attributes(model).items()
+        for mark in attribute.info.metadata
+        if isinstance(mark, Credential)
+    } == {f"{prefix}{inner}": mark for inner, mark in CREDENTIALS.items()}
+
+
+def test_ports_of_logins():
+    made = parsed({"ansible.port": 2222})
+    assert {one.attribute: one.port for one in made.accounts()} == {
+        **dict.fromkeys(ACCOUNTS, 22),
+        "ansible": 2222,
+    }
 
 
 @pytest.mark.parametrize("name", ACCOUNTS)

@@ -27,7 +27,6 @@ from tacker_k8s_mgmt.remote.ssh import login as probe
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.login import Credentials
 from tacker_k8s_mgmt.remote.ssh.routes import HostConnector
-from tacker_k8s_mgmt.request.accounts import SSH_PORT
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.profile_document import IN_STATE_PATH
 from tacker_k8s_mgmt.request.reader import ClusterRequest
@@ -247,7 +246,7 @@ class RequestChecks:
             return ()
         account = self._params.account(machine.role)
         with suppress(errors.PrivateKeyError):
-            endpoint = self._ways.machine(account, machine.ssh_address, SSH_PORT)
+            endpoint = self._ways.machine(account, machine.ssh_address)
             why = probe.login(endpoint, self._logins.redact, self._args.connect_timeout)
             return (why,) if why else ()
         return (f"{account.attribute}: the private key cannot be used",)
@@ -257,7 +256,8 @@ class RequestChecks:
             return None
         if self._detour():
             return ()
-        why = probe.port(self._session, machine.ssh_address, SSH_PORT)
+        port = self._params.account(machine.role).port
+        why = probe.port(self._session, machine.ssh_address, port)
         return (why,) if why else ()
 
 

@@ -103,7 +103,7 @@ class TestHostsBehind:
         assert bastion.logins == 1
 
     def test_one_that_does_not_listen_is_a_connect_error(self, log_in, sshd, way):
-        endpoint = replace(sshd.endpoint(), host="127.0.0.1", port=1, via=way)
+        endpoint = replace(sshd.endpoint(port=1), via=way)
         with pytest.raises(errors.ConnectError, match="the bastion 127") as caught:
             log_in(endpoint=endpoint, deadline=0.5)
         assert not isinstance(caught.value, errors.BastionError)
@@ -121,7 +121,7 @@ class TestHostsBehind:
         assert way.session().alive
 
     def test_a_wrong_password_there_is_not_the_bastions(self, beyond, log_in, sshd):
-        endpoint = replace(beyond, password=sshd.endpoint("wr0ng").password)
+        endpoint = replace(beyond, account=sshd.endpoint("wr0ng").account)
         with pytest.raises(errors.AuthError, match=r"^node\.internal:") as caught:
             log_in(endpoint=endpoint)
         assert not isinstance(caught.value, errors.BastionError)

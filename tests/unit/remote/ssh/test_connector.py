@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,10 +98,11 @@ class Site:
             Machine(Role.WORKER, f"server-{number}", one, f"10.10.0.{number}")
             for number, one in enumerate((address, *more), 7)
         ]
-        node_keys, account = HostKeys(), self.params.account(Role.WORKER)
+        node_keys = HostKeys()
+        account = replace(self.params.account(Role.WORKER), port=node_port)
         for worker in workers:
             login.open_ssh(
-                self.ways.machine(account, worker.ssh_address, node_port),
+                self.ways.machine(account, worker.ssh_address),
                 host_keys=node_keys,
                 redact=self.logins.redact,
                 deadline=60,

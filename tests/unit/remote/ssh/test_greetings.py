@@ -12,7 +12,6 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.ansible.playbook_runner import RunDirectories
-from tacker_k8s_mgmt.remote.ssh.session import LoginTarget
 from tests.helpers.hostile import ESCAPES, STEERING
 
 VERSION = b"SSH-2.0-OpenSSH_9.2\r\n"
@@ -52,7 +51,7 @@ def test_noise_is_no_ssh_and_ends_at_the_limit(sshd, log_in, noise):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=serve, args=(listener, *noise), daemon=True).start()
         port = listener.getsockname()[1]
-        endpoint = LoginTarget("127.0.0.1", "u", sshd.endpoint().password, port)
+        endpoint = sshd.endpoint(port=port)
         began = time.monotonic()
         with pytest.raises(errors.ConnectError) as caught:
             log_in(endpoint=endpoint, deadline=2, connect_timeout=1)

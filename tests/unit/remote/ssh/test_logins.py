@@ -4,6 +4,7 @@
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -81,10 +82,11 @@ def test_every_unusable_key_is_named_at_once(directory):
 
 def test_an_endpoint_has_the_key_opened_and_the_password_for_sudo(logins, wanted):
     leader = logins.endpoint(wanted.account(Role.CONTROL_PLANE), "192.0.2.5")
-    assert (leader.host, leader.username, leader.port) == ("192.0.2.5", "ubuntu", 22)
+    assert (leader.host, leader.account.username) == ("192.0.2.5", "ubuntu")
+    assert leader.account.port == 22
     assert leader.revealed_password() == "cp-s3cret"
     assert ssh_keys.public(leader.revealed_key()) == PLAIN.public
-    worker = logins.endpoint(wanted.account(Role.WORKER), "192.0.2.7", 2222)
+    worker = logins.endpoint(wanted.account(Role.WORKER), "192.0.2.7")
     assert worker.revealed_password() is None
     assert ssh_keys.public(worker.revealed_key()) == LOCKED.public
 
@@ -96,7 +98,8 @@ def test_an_endpoint_with_an_unusable_key_is_an_error_that_names_it(wanted):
 
 def test_an_opened_key_logs_in(logins, wanted, sshd, log_in):
     sshd.authorized.add(PLAIN.public)
-    endpoint = logins.endpoint(wanted.server_account, "127.0.0.1", sshd.port)
+    account = replace(wanted.server_account, port=sshd.port)
+    endpoint = logins.endpoint(account, "127.0.0.1")
     assert log_in(endpoint=endpoint).run(["echo", "in"], timeout=60).stdout == "in\n"
 
 

@@ -9,7 +9,6 @@ import socket
 import stat
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import paramiko
@@ -19,7 +18,6 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.ssh import channel
 from tacker_k8s_mgmt.remote.ssh import session as ssh_session
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
-from tacker_k8s_mgmt.remote.ssh.session import LoginTarget
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.request import accounts
 from tests.helpers import ssh_keys
@@ -79,7 +77,7 @@ def test_host_without_sshd_is_a_connect_error(how, log_in, sshd):
         port = listener.getsockname()[1]
         if how == "refused":
             listener.close()
-        endpoint = LoginTarget("127.0.0.1", "u", sshd.endpoint().password, port)
+        endpoint = sshd.endpoint(port=port)
         with pytest.raises(errors.ConnectError):
             log_in(endpoint=endpoint, deadline=0.3)
 
@@ -161,14 +159,14 @@ def test_a_given_key_is_trusted_and_recorded(form, sshd, log_in):
     if form == "fingerprint":
         given = accounts.fingerprint(sshd.key.get_base64())
     known, other = HostKeys(), ssh_keys.make("rsa").public
-    endpoint = replace(sshd.endpoint(), host_keys=(other, given))
+    endpoint = sshd.endpoint(host_keys=(other, given))
     log_in(endpoint=endpoint, host_keys=known)
     assert sshd.key.get_base64() in known.text()
 
 
 def test_a_key_that_is_not_given_gets_no_password_and_is_not_recorded(sshd, log_in):
     known = HostKeys()
-    endpoint = replace(sshd.endpoint(), host_keys=(ssh_keys.make("ed25519").public,))
+    endpoint = sshd.endpoint(host_keys=(ssh_keys.make("ed25519").public,))
     with pytest.raises(errors.GivenKeyError) as caught:
         log_in(endpoint=endpoint, host_keys=known, deadline=60)
     fingerprint = accounts.fingerprint(sshd.key.get_base64())
@@ -179,13 +177,13 @@ def test_a_key_that_is_not_given_gets_no_password_and_is_not_recorded(sshd, log_
 def test_a_recorded_key_holds_beside_those_given_for_others(sshd, log_in):
     known = HostKeys()
     log_in(host_keys=known)
-    endpoint = replace(sshd.endpoint(), host_keys=(ssh_keys.make("ed25519").public,))
+    endpoint = sshd.endpoint(host_keys=(ssh_keys.make("ed25519").public,))
     log_in(endpoint=endpoint, host_keys=known)
     assert sshd.logins == 2
 
 
 def test_a_given_key_is_no_excuse_for_a_changed_one(line, sshd, log_in):
-    endpoint = replace(sshd.endpoint(), host_keys=(shown(sshd),))
+    endpoint = sshd.endpoint(host_keys=(shown(sshd),))
     with pytest.raises(errors.HostKeyError, match="not the one that was recorded"):
         log_in(endpoint=endpoint, host_keys=HostKeys(line))
     assert sshd.tried == []
@@ -193,10 +191,10 @@ def test_a_given_key_is_no_excuse_for_a_changed_one(line, sshd, log_in):
 
 def test_a_given_key_is_compared_where_none_may_be_learnt(sshd, log_in):
     known = RecordedKeys("", "/state/known_hosts")
-    endpoint = replace(sshd.endpoint(), host_keys=(shown(sshd),))
+    endpoint = sshd.endpoint(host_keys=(shown(sshd),))
     log_in(endpoint=endpoint, host_keys=known)
     assert (sshd.logins, known.text()) == (1, "")
-    endpoint = replace(endpoint, host_keys=(ssh_keys.make("ed25519").public,))
+    endpoint = sshd.endpoint(host_keys=(ssh_keys.make("ed25519").public,))
     with pytest.raises(errors.GivenKeyError):
         log_in(endpoint=endpoint, host_keys=known)
 
