@@ -295,7 +295,7 @@ class LoadBalancer(Login):
         if script is None:
             return f"{attribute}: the VNF package has no file {self.script_path}"
         why = self.installation.problem(script)
-        return why and f"{attribute}: {self.script_path}: {why}"
+        return f"{attribute}: {self.script_path}: {why}" if why else ""
 
 
 class ClusterRequest(Structure):

@@ -58,7 +58,7 @@ class TestWay:
         assert session.run(["cat"], stdin="x" * 200_000, timeout=60).stdout[-1] == "x"
         assert session.put(str(tmp_path / "file"), b"y" * 300_000)
         assert session.get(str(tmp_path / "file")) == b"y" * 300_000
-        assert bastion.forwarded == [("node.internal", beyond.port)]
+        assert bastion.forwarded == [("node.internal", beyond.account.port)]
         assert bastion.commands == []
 
     def test_one_session_serves_all(self, beyond, log_in, bastion, sshd):
@@ -81,13 +81,13 @@ class TestWay:
     def test_the_hosts_key_is_recorded_under_its_own_name(self, beyond, log_in):
         keys = HostKeys()
         log_in(endpoint=beyond, host_keys=keys)
-        assert keys.text().startswith(f"[node.internal]:{beyond.port} ecdsa-")
+        assert keys.text().startswith(f"[node.internal]:{beyond.account.port} ecdsa-")
 
     def test_an_alias_keeps_hosts_of_one_private_address_apart(self, beyond, log_in):
         keys = HostKeys()
         endpoint = replace(beyond, known_as="node.internal%bastion")
         log_in(endpoint=endpoint, host_keys=keys)
-        assert keys.text().startswith(f"[node.internal%bastion]:{beyond.port} ")
+        assert keys.text().startswith(f"[node.internal%bastion]:{beyond.account.port} ")
 
     def test_closing_it_ends_what_goes_through(self, beyond, log_in, way):
         session = log_in(endpoint=beyond)
