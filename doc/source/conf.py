@@ -17,6 +17,8 @@ sys.path[:0] = [str(HERE / "_ext"), str(ROOT)]
 project = "tacker-k8s-mgmt"
 copyright = "the tacker-k8s-mgmt authors"
 extensions = ["diagram", "option_table", "parameter_table"]
+# A block without a language is one of commands.
+highlight_language = "shell"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_title = project
@@ -34,6 +36,10 @@ if importlib.util.find_spec("furo"):
             "color-brand-content": "#ff8a95",
         },
     }
+
+if importlib.util.find_spec("sphinx_copybutton"):
+    extensions.append("sphinx_copybutton")
+    copybutton_prompt_text = "$ "
 
 # reno reads the history of the notes, which only a clone has.
 if importlib.util.find_spec("reno") and (ROOT / ".git").exists():

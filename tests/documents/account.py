@@ -155,9 +155,9 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "openstack vnflcm update VNF_INSTANCE_ID --I enable.json *",
     ),
     "ids of servers": ("kubectl get nodes -o custom-columns=*",),
-    "heal by an alert": ("curl * @heal-alert.json http://TACKER/alert/auto_healing",),
+    "heal by an alert": ("curl * @heal-alert.json *http://TACKER/alert/auto_healing",),
     "scale-out by an alert": (
-        "curl * @scale-alert.json http://TACKER/alert/auto_scaling",
+        "curl * @scale-alert.json *http://TACKER/alert/auto_scaling",
     ),
     "v2 end of the cluster": (
         "openstack vnflcm terminate * --os-tacker-api-version 2",
