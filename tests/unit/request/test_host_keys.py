@@ -3,6 +3,7 @@
 
 import subprocess
 
+import paramiko
 import pytest
 
 from tacker_k8s_mgmt.model.nodes import Role
@@ -38,6 +39,13 @@ def test_what_openssh_writes_and_prints_is_taken(kind, tmp_path):
     expected = accounts.fingerprint(public.split()[1])
     assert expected in told
     assert accounts.checked(told) == expected
+
+
+@pytest.mark.parametrize("bits", [256, 384, 521])
+def test_every_curve_of_ecdsa_is_taken(bits):
+    key = paramiko.ECDSAKey.generate(bits=bits)
+    public = f"{key.get_name()} {key.get_base64()}"
+    assert accounts.checked(public) == public
 
 
 @pytest.mark.parametrize(
