@@ -7,14 +7,16 @@ environments with the versions of Ansible that they want; the PATH's Ansible cou
 No host is needed: nothing here logs in anywhere.
 """
 
+import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jinja2
 import pytest
@@ -40,6 +42,10 @@ PLAYBOOKS = (
 BOILERPLATE = "playbooks/boilerplate.yml"
 LIMIT = 300  # seconds
 STAND_IN = Path(__file__).parents[2] / "lab" / "kubespray"
+RESOLVER = (
+    Path(__file__).parents[2]
+    / "tacker_k8s_mgmt/remote/ansible/run_files/k8s_mgmt_resolve.py"
+)
 #: Only in the sample inventories and the documentation: users make others of them.
 NAMES_FOR_PEOPLE = {"files_repo", "registry_host"}
 
@@ -392,6 +398,74 @@ class TestWebhook:
         ):
             assert "authorization_modes | join(',')" in text(template)
             assert "authorization-webhook-config-file" in text(template)
+
+
+def loaded_resolver() -> Any:
+    """The program that evaluates downloads before a run."""
+    spec = importlib.util.spec_from_file_location("k8s_mgmt_resolve", RESOLVER)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class TestDownloads:
+    #: Entries that a task or another role may change, with the releases for which.
+    CHANGED: ClassVar = {
+        "aws_ebs_csi_plugin": (24, 99),
+        "calico_crds": (24, 99),
+        **dict.fromkeys(("cilium", "cilium_operator", "ciliumcli", "etcd"), (24, 27)),
+        "argocd_install": (29, 99),
+    }
+
+    def test_only_what_a_checkout_changes_stays_a_template(self, root):
+        resolver = loaded_resolver()
+        role = resolver.defaults_role(str(root))
+        kept, _ = resolver.kept_templates(str(root), role, [RICH])
+        _, least = minor(stated(root).version)
+        assert kept.keys() == {
+            name
+            for name, (first, last) in self.CHANGED.items()
+            if first <= least <= last
+        }
+
+    def test_the_value_is_what_tasks_would_have(self, play, monkeypatch):
+        """Before and after the facts of the hosts are known."""
+        resolver, root = loaded_resolver(), str(play.root)
+        here = {"ansible_connection": "local", "ansible_become": False}
+        here["ansible_python_interpreter"] = sys.executable
+        asked = play.run("ansible", "all", "-m", "ping", **here)
+        assert asked.returncode == 0, asked.stdout + asked.stderr
+        facts = play.directory / "facts"
+        for name, value in {
+            "PATH": f"{play.bin}:{os.environ['PATH']}",
+            "LC_ALL": "C.UTF-8",
+            "ANSIBLE_CONFIG": f"{root}/ansible.cfg",
+            "ANSIBLE_CACHE_PLUGIN": "jsonfile",
+            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(facts),
+        }.items():
+            monkeypatch.setenv(name, value)
+        role = resolver.defaults_role(root)
+        hosts = str(play.directory / inventory.FILE_NAME)
+        paths = [str(play.directory / "vars.json")]
+
+        def values(name, *arguments):
+            run = play.directory / name
+            run.mkdir(exist_ok=True)
+            place = str(run), root, role, hosts, paths
+            return resolver._values(*place, arguments)
+
+        run = play.directory / "run"
+        run.mkdir()
+        (run / "vars.json").write_text("{}")
+        resolver.resolve(str(run), root, hosts, *paths, [])
+        resolved = values("resolved", "-i", str(run / resolver.RESULT))
+        assert resolved == values("plain")
+        assert len(resolved) == len(NODES)
+        play.run("ansible", "all", "-m", "setup", **here)
+        assert list(facts.iterdir())
+        assert resolved == values("with-facts")
 
 
 class Play:

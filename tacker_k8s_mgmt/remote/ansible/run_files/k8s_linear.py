@@ -43,9 +43,9 @@ _LOCAL = frozenset(
         *add_internal_fqcns(("assert", "debug", "fail", "include_vars", "set_fact")),
     ]
 )
-# Seconds on one host, from which on the other hosts of a task get processes: these work
-# side by side.
-_SLOW = 0.1
+# Processes work side by side. So the other hosts of a task get them if the first takes
+# longer than a process costs (some 20 ms), and all would take long here; in seconds.
+_SLOW, _LONG = 0.02, 1.0
 
 
 class _NeedsProcess(BaseException):
@@ -79,8 +79,10 @@ class StrategyModule(Linear):
             or not self._done_here(host, task, task_vars, play_context)
         ):
             super()._queue_task(host, task, task_vars, play_context)
-        elif time.monotonic() - began > _SLOW:
-            self._slow = task._uuid
+        else:
+            taken = time.monotonic() - began
+            if taken > _SLOW and taken * len(self._hosts_cache) > _LONG:
+                self._slow = task._uuid
 
     def _done_here(self, host, task, task_vars, play_context):
         """Do what needs no process; returns whether that was all."""

@@ -7,6 +7,7 @@ With the Ansible of PATH and those of the environments that ``KUBESPRAY_VENVS`` 
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -78,18 +79,19 @@ class Run:
     def outcome(self):
         """Exit code, lines and record."""
         output, _ = self._process.communicate(timeout=LIMIT)
-        # A warning comes once from each process.
-        lines = {line for line in output.splitlines() if not line.startswith(VARYING)}
+        lines = [line for line in output.splitlines() if not line.startswith(VARYING)]
         text = self._record.read_text() if self._record.exists() else "null"
-        return self._process.returncode, sorted(map(steady, lines)), json.loads(text)
+        # A set, since a warning comes once from each process.
+        return self._process.returncode, sorted({*map(steady, lines)}), json.loads(text)
 
 
 def steady(line: str) -> str:
     """A line without the order in which processes have ended."""
-    what, is_include, hosts = line.rpartition(" for ")
-    if not is_include or not line.startswith("included: "):
+    include = re.fullmatch(r"(included: .* for )(h\d(?:, h\d)*)(.*)", line)
+    if include is None:
         return line
-    return what + is_include + ", ".join(sorted(hosts.split(", ")))
+    what, hosts, item = include.groups()
+    return what + ", ".join(sorted(hosts.split(", "))) + item
 
 
 def compare(directory: Path, *argv: str):
