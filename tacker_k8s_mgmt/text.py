@@ -20,8 +20,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
-import yaml
-
 # Control characters (but for tab and line feed), surrogates, and those without a width,
 # some of which turn the direction of what follows around.
 _STEERING = re.compile(
@@ -185,6 +183,8 @@ def _plain_forms(secret: str) -> Iterator[str]:
     yield secret.replace("'", "'\\''")
     yield secret.replace("'", "''")
     if not (secret.isascii() and secret.isprintable()):
+        import yaml  # late, because every program imports this module
+
         yield yaml.safe_dump(secret, default_style='"', width=sys.maxsize).strip()[1:-1]
 
 

@@ -22,13 +22,14 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 from urllib.parse import SplitResult, urlsplit
-
-from pydantic import ConfigDict, TypeAdapter
 
 from tacker_k8s_mgmt import text
 from tacker_k8s_mgmt.text import in_line
+
+if TYPE_CHECKING:
+    from pydantic import ConfigDict, TypeAdapter
 
 #: Digits of an integer.
 MOST_DIGITS = 64
@@ -160,7 +161,10 @@ def checked(value: Value) -> Value:
 
 
 @cache
-def _adapters(kind: type) -> dict[str, TypeAdapter[Any]]:
+def _adapters(kind: type) -> "dict[str, TypeAdapter[Any]]":
+    # Late: a command that only reads a journal does not need it.
+    from pydantic import ConfigDict
+
     hints = get_type_hints(kind)
     config = ConfigDict(arbitrary_types_allowed=True)
     return {
@@ -169,7 +173,9 @@ def _adapters(kind: type) -> dict[str, TypeAdapter[Any]]:
     }
 
 
-def _adapter(hint: Any, config: ConfigDict) -> TypeAdapter[Any]:
+def _adapter(hint: Any, config: "ConfigDict") -> "TypeAdapter[Any]":
+    from pydantic import TypeAdapter
+
     if dataclasses.is_dataclass(hint):
         return TypeAdapter(hint)
     return TypeAdapter(hint, config=config)

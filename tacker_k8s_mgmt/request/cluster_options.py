@@ -25,7 +25,6 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Annotated, Any, Literal
 
-from cryptography import x509
 from pydantic import Field, SecretStr
 
 from tacker_k8s_mgmt.model import network_plugins, untrusted
@@ -402,6 +401,8 @@ def _unusable(content: bytes) -> str:
     if b"PRIVATE KEY" in content:
         return "has a private key, which must not be on the nodes"
     try:
+        from cryptography import x509  # late: few requests have a certificate
+
         x509.load_pem_x509_certificates(content)
     except ValueError:
         return "is no certificate in PEM (-----BEGIN CERTIFICATE-----)"
