@@ -197,13 +197,18 @@ class PodNetwork:
         spokes = [name for name in probed if name != hub.name]
         with ExitStack() as opened:
             with ThreadPoolExecutor(_PARALLEL_LOGINS) as pool:
+                asked = pool.submit(self._services)
                 login = pool.map(
                     lambda node: opened.enter_context(self._lend(node)),
                     probed.values(),
                 )
-                sessions = dict(zip(probed, login, strict=True))
-            services, token = self._services(), secrets.token_hex(4)
-            with self._pods(tuple(probed)) as addresses:
+                images = self._images(tuple(probed))
+                services, sessions = (
+                    asked.result(),
+                    dict(zip(probed, login, strict=True)),
+                )
+            token = secrets.token_hex(4)
+            with self._pods(images) as addresses:
 
                 def probe(name: str) -> Measurement:
                     others = spokes if name == hub.name else [hub.name]
@@ -289,21 +294,23 @@ class PodNetwork:
         return node, ""
 
     @contextmanager
-    def _pods(self, nodes: Sequence[str]) -> Iterator[dict[str, list[str]]]:
-        """Run a pod on each node; yield the pods' addresses by node."""
-        self._delete()
+    def _pods(self, images: Mapping[str, str]) -> Iterator[dict[str, list[str]]]:
+        """Run a pod on each node; yield the pods' addresses by node.
+
+        :param images: by node.
+        """
         # A name of its own: the end of a former namespace may take any time.
         namespace = f"tacker-k8s-mgmt-pod-network-{secrets.token_hex(3)}"
         items = [*_around(namespace)]
         items += [
             _pod(namespace, number, node, image, 300 + int(4 * self._limit))
-            for number, (node, image) in enumerate(self._images(nodes).items())
+            for number, (node, image) in enumerate(images.items())
         ]
         manifest = {"apiVersion": "v1", "kind": "List", "items": items}
         try:
             # Not create, which fails if it is repeated after the answer was lost.
             self._client.run("apply", "-f", "-", stdin=json.dumps(manifest))
-            yield self._addresses(namespace, nodes)
+            yield self._addresses(namespace, tuple(images))
         finally:
             try:
                 self._delete()

@@ -35,7 +35,9 @@ _OPTIONS = {
 _PROBE = 3  # IP_PMTUDISC_PROBE
 _CLONE_NEWNET = 0x40000000
 _FAST, _SLOW = 0.1, 0.5  # seconds between two rounds; slow after two seconds
-_LINGER = 0.4  # seconds after success, in which the others get the last confirmation
+# Seconds after success, in which the others get the last confirmation, if they do not
+# say that they have it.
+_LINGER = 0.4
 
 
 def _family(address: str) -> "socket.AddressFamily":
@@ -88,12 +90,14 @@ class _Path:
     :ivar arrived: size of the largest packet from the other.
     :ivar confirmed: size of the largest packet that the other has got from here.
     :ivar expected: ``tried`` of the other.
+    :ivar other_is_well: the other needs nothing more from here.
     """
 
     def __init__(self, opened: socket.socket, own: str, other: str) -> None:
         self._socket, self._own, self._other = opened, own, other
         self.tried = self.arrived = self.confirmed = self.expected = 0
         self.error = ""
+        self.other_is_well = False
 
     def is_well(self) -> bool:
         well = self.tried and self.confirmed >= self.tried
@@ -126,8 +130,8 @@ class _Path:
             return asked.getsockopt(_OPTIONS[family][0], _OPTIONS[family][2])
 
     def _send(self, token: str, size: int) -> None:
-        text = json.dumps([token, self._own, self.tried, self.arrived]).encode()
-        payload = text.ljust(size - _HEADERS[self._socket.family])
+        told = [token, self._own, self.tried, self.arrived, int(self.is_well())]
+        payload = json.dumps(told).encode().ljust(size - _HEADERS[self._socket.family])
         self._socket.sendto(payload, (self._other, _PORT))
 
     def result(self) -> "dict[str, Any]":
@@ -146,7 +150,7 @@ def _receive(
             try:
                 data = opened.recv(65536)
                 its_token, other, *sizes = json.loads(data.decode())
-                expected, confirmed = map(_size, sizes)
+                expected, confirmed, well = map(_size, sizes)
             except (OSError, TypeError, ValueError, RecursionError):
                 continue  # of others
             if its_token == token and isinstance(other, str) and other in paths:
@@ -154,6 +158,7 @@ def _receive(
                 size = len(data) + _HEADERS[opened.family]
                 path.arrived = max(path.arrived, size)
                 path.expected, path.confirmed = expected, confirmed
+                path.other_is_well = path.other_is_well or bool(well)
 
 
 def _size(value: "Any") -> int:
@@ -171,6 +176,8 @@ def _exchange(
     while time.monotonic() < deadline:
         for path in paths.values():
             path.send(token)
+        if lingering and all(path.other_is_well for path in paths.values()):
+            return
         fast = lingering or time.monotonic() < began + 2
         _receive(sockets, paths, token, time.monotonic() + (_FAST if fast else _SLOW))
         if not lingering and all(path.is_well() for path in paths.values()):

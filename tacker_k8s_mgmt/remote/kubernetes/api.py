@@ -45,13 +45,12 @@ def admin_access(client: KubeClient, limit: float) -> ClusterAccess:
     """Create the account, if need be, and return its access; see ``ClusterApi``."""
     # Apply repeatedly: the token controller deletes a Secret whose account it does not
     # know yet.
-    secret = ("secret", ACCOUNT, "-n", ACCOUNT_NAMESPACE, "--ignore-not-found")
     waiting = Backoff(limit)
     while True:
         client.run("apply", "-f", "-", stdin=json.dumps(_MANIFEST))
-        access = client.get(*secret, read=ClusterAccess.read)
+        access = client.get(*_ACCESS, read=_access)
         if access is not None:
-            return replace(access, uid=client.get(*_NAMESPACE, read=_uid))
+            return access
         if waiting.spent():
             raise errors.ClusterError(
                 detail=f"Secret {ACCOUNT_NAMESPACE}/{ACCOUNT} holds no token after "
@@ -61,11 +60,21 @@ def admin_access(client: KubeClient, limit: float) -> ClusterAccess:
         waiting.pause()
 
 
-def _uid(namespace: Mapping[str, Any]) -> str:
-    return str(namespace["metadata"]["uid"])
+_ACCESS = (
+    *(f"secret/{ACCOUNT}", f"namespace/{ACCOUNT_NAMESPACE}"),
+    *("-n", ACCOUNT_NAMESPACE, "--ignore-not-found"),
+)
 
 
-_NAMESPACE = ("namespace", ACCOUNT_NAMESPACE)
+def _access(listed: Mapping[str, Any]) -> ClusterAccess | None:
+    """The access in the list of :data:`_ACCESS`; None if there is no token yet."""
+    found = {one["kind"]: one for one in listed["items"]}
+    access = ClusterAccess.read(found.get("Secret", {}))
+    if access is None:
+        return None
+    return replace(access, uid=str(found["Namespace"]["metadata"]["uid"]))
+
+
 _METADATA = {"name": ACCOUNT, "namespace": ACCOUNT_NAMESPACE}
 _MANIFEST: Mapping[str, Any] = {
     "apiVersion": "v1",

@@ -244,8 +244,12 @@ CLUSTER: Mapping[str, Fed] = {
     ),
     "the driver's account": kube(
         {
-            "get secret": {"data": {"token": b64("t"), "ca.crt": b64("c")}},
-            "get namespace": {"metadata": {"uid": "u"}},
+            "get secret": {
+                "items": [
+                    {"kind": "Secret", "data": {"token": b64("t"), "ca.crt": b64("c")}},
+                    {"kind": "Namespace", "metadata": {"uid": "u"}},
+                ]
+            },
         },
         lambda client: str(api.admin_access(client, 0)),
         "api.admin_access",

@@ -24,11 +24,12 @@ esac
 [ -e "$HOME/fails" ] && exit 1
 case " $* " in
 *" get nodes "*) cat "$HOME/nodes" ;;
-*" get namespace "*) echo '{"metadata": {"name": "kube-system", "uid": "uid-1"}}' ;;
-*" get secret "*)
+*" get secret/"*" namespace/kube-system "*)
     n=$(cat "$HOME/asked" 2>/dev/null); n=$((${n:-0} + 1)); echo $n >"$HOME/asked"
     [ $n -ge "$(cat "$HOME/token-after")" ] && file=secret || file=early
-    cat "$HOME/$file" ;;
+    namespace='{"kind": "Namespace", "metadata": {"uid": "uid-1"}}'
+    secret=$(cat "$HOME/$file")
+    printf '{"kind": "List", "items": [%s]}' "$namespace${secret:+, $secret}" ;;
 esac
 """
 CA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
@@ -40,8 +41,7 @@ def home(sshd):
     sshd.program("kubectl", FAKE_KUBECTL)
     sshd.expected_warnings.append("deprecated")
     sshd.program("sudo", SUDO)
-    data = {"token": encoded(TOKEN), "ca.crt": encoded(CA)}
-    (sshd.home / "secret").write_text(json.dumps({"data": data}))
+    (sshd.home / "secret").write_text(secret_with(token=TOKEN, **{"ca.crt": CA}))
     (sshd.home / "early").touch()
     (sshd.home / "token-after").write_text("1")
     return sshd.home
@@ -54,6 +54,12 @@ def cluster(home, session):
 
 def encoded(text):
     return base64.b64encode(text.encode()).decode()
+
+
+def secret_with(**data):
+    """A Secret with this content."""
+    content = {name: encoded(text) for name, text in data.items()}
+    return json.dumps({"kind": "Secret", "data": content})
 
 
 def nodes(*rows):
@@ -188,6 +194,7 @@ def test_admin_access_applies_account_binding_and_secret(cluster, home):
     access = cluster.admin_access()
     assert access.token.get_secret_value() == TOKEN
     assert access.ca_certificate == CA
+    assert access.uid == "uid-1"
     assert TOKEN not in repr(access)
     items = json.loads((home / "applied").read_text())["items"]
     kinds = ["ServiceAccount", "ClusterRoleBinding", "Secret"]
@@ -203,9 +210,9 @@ def test_admin_access_applies_account_binding_and_secret(cluster, home):
     "early",
     [
         pytest.param("", id="controller-removed-it"),
-        pytest.param('{"data": null}', id="no-data"),
-        pytest.param(json.dumps({"data": {"ca.crt": encoded(CA)}}), id="no-token"),
-        pytest.param(json.dumps({"data": {"token": encoded(TOKEN)}}), id="no-ca"),
+        pytest.param('{"kind": "Secret", "data": null}', id="no-data"),
+        pytest.param(secret_with(**{"ca.crt": CA}), id="no-token"),
+        pytest.param(secret_with(token=TOKEN), id="no-ca"),
     ],
 )
 def test_token_is_waited_for(cluster, home, early):
