@@ -61,7 +61,7 @@ class Instantiate(Operation):
             verify=lambda: balancing.verify(state),
         )
         return (
-            preconditions.step(state.deps),
+            preconditions.step(state.deps, meanwhile=state.site.expect_stack),
             Step("find-vms", "find the VMs in the Heat stack", self._find_machines),
             Step("claim-directory", "claim the cluster's directory", self._claim),
             Step("wait-for-logins", "wait for SSH on the VMs", self._reach_all),

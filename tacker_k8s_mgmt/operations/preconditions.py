@@ -21,13 +21,22 @@ from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 
 
-def step(deps: OperationContext, others: Callable[[], Iterable[str]] = tuple) -> Step:
+def step(
+    deps: OperationContext,
+    others: Callable[[], Iterable[str]] = tuple,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> Step:
     """The checks as the step of an operation.
 
     :param others: findings of other checks.
+    :param meanwhile: begins what later steps need.
     """
-    title = "check package, VIM name and Ansible server"
-    return Step("preconditions", title, lambda: check(deps, *others()))
+
+    def act() -> None:
+        meanwhile()
+        check(deps, *others())
+
+    return Step("preconditions", "check package, VIM name and Ansible server", act)
 
 
 def check(deps: OperationContext, *others: str) -> None:

@@ -12,7 +12,7 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -67,7 +67,7 @@ class Vnf(abc.ABC):
     def __init__(self, vnf_id: str, params: ClusterRequest) -> None:
         self._vnf_id = vnf_id
         self._params = params
-        self._listed: tuple[str, Sequence[StackResource]] | None = None
+        self._listed: Future[tuple[str, Sequence[StackResource]]] | None = None
 
     @abc.abstractmethod
     def _list_stack(self) -> tuple[str, Sequence[StackResource]]:
@@ -76,11 +76,20 @@ class Vnf(abc.ABC):
         :raises RemoteError: Heat failed.
         """
 
+    def expect_stack(self) -> None:
+        """List the stack in the background; errors are raised on its first use."""
+        if self._listed is None:
+            pool = ThreadPoolExecutor(1)
+            self._listed = pool.submit(self._list_stack)
+            pool.shutdown(wait=False)
+
     def _stack(self) -> tuple[str, Sequence[StackResource]]:
         """As :meth:`_list_stack`, asked once: the stack changes between hooks only."""
         if self._listed is None:
-            self._listed = self._list_stack()
-        return self._listed
+            found = self._list_stack()
+            self._listed = Future()
+            self._listed.set_result(found)
+        return self._listed.result()
 
     @abc.abstractmethod
     def _package_root(self) -> str:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the site asks Heat."""
 
+import threading
 import types
 
 import pytest
 from tacker.vnflcm import utils as vnflcm_utils
 
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import heat
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
@@ -64,3 +66,49 @@ def test_vms_that_no_parameter_leads_to_are_named_in_the_log(
     monkeypatch.setattr(heat, "list_resources", lambda *_: [*SIMPLE, stray])
     one.machines()
     assert "no parameter leads to the VMs stray" in caplog.text
+
+
+class TestExpected:
+    """The stack is listed while something else is done."""
+
+    def test_it_is_asked_once(self, asked, monkeypatch):
+        one, regions = asked
+        listings = []
+
+        def listed(*_):
+            listings.append(threading.current_thread())
+            return SIMPLE
+
+        monkeypatch.setattr(heat, "list_resources", listed)
+        one.expect_stack()
+        assert len(one.machines().workers) == 2
+        assert len(one.group_sizes()) == 1
+        one.expect_stack()
+        assert len(listings) == len(regions) == 1
+        assert listings[0] is not threading.current_thread()
+
+    def test_its_error_is_that_of_the_first_use(self, asked, monkeypatch):
+        one, _ = asked
+
+        def silent(*_):
+            raise errors.RemoteError(detail="Heat is silent")
+
+        monkeypatch.setattr(heat, "list_resources", silent)
+        one.expect_stack()
+        with pytest.raises(errors.RemoteError, match="Heat is silent"):
+            one.machines()
+
+    def test_without_a_login_it_is_asked_later(self, asked, monkeypatch):
+        """Tacker's database, where the login is, is not asked in another thread."""
+        one, _ = asked
+        threads = []
+
+        def refuse(*_):
+            threads.append(threading.current_thread())
+            raise LookupError("no VIM")
+
+        monkeypatch.setattr(vnflcm_utils, "_get_vim", refuse)
+        one.expect_stack()
+        with pytest.raises(errors.RemoteError, match="no VIM"):
+            one.machines()
+        assert threads == [threading.current_thread()] * 2

@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from oslo_config import cfg
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.hook import SERVER_ONLY, Hook
@@ -29,6 +30,8 @@ from tacker_k8s_mgmt.request.reader import (
 from tacker_k8s_mgmt.request.secrets import Resolver
 from tacker_k8s_mgmt.topology import connection_points
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
+
+LOG = logging.getLogger(__name__)
 
 
 class V1Hook(Hook):
@@ -137,6 +140,16 @@ class V1Site(Site):
     @cached_property
     def _heat(self) -> stack.Heat:
         return stack.heat_of(self._instance)
+
+    def expect_stack(self) -> None:
+        """See :meth:`.Vnf.expect_stack`."""
+        try:
+            # Its login is in Tacker's database, whose session is not for other threads.
+            _ = self._heat
+        except Exception as error:
+            LOG.info("The stack is listed later: %s", error)
+        else:
+            super().expect_stack()
 
     def _list_stack(self) -> tuple[str, Sequence[StackResource]]:
         stack_id = self._instance.stack_id

@@ -34,6 +34,9 @@ class FakeSite(SiteState):
     def lock(self, patience: float | None = None, within: float = 0.0) -> None:
         self.touch(f"lock for {patience:g} s" if patience else "lock")
 
+    def expect_stack(self) -> None:
+        """It is listed at once."""
+
     def machines(self) -> Machines:
         self.touch("machines")
         everything = [*self.control_planes, *self.workers]
