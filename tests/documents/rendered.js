@@ -30,6 +30,14 @@
     }
   }
 
+  // A column that is too narrow for the names in it.
+  for (const name of document.querySelectorAll("article td code")) {
+    const lines = name.getClientRects().length;
+    if (lines > 4) {
+      found.push(`a name on ${lines} lines: ${text(name)}`);
+    }
+  }
+
   // The rest of a cell that a table of characters took for a row of its own.
   for (const row of document.querySelectorAll("article tbody tr")) {
     const cells = [...row.cells];

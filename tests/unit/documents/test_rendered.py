@@ -26,6 +26,11 @@ PRESENTS = {
         "<table><tbody><tr><td>a<td>b<tr><td>rest<td></table>",
         ["a row with one cell only: rest"] * 2,
     ),
+    "narrow column": (
+        '<table><tbody><tr><td style="width: 1px; overflow-wrap: anywhere">'
+        "<code>abcdef</code><td>b</table>",
+        ["a name on 6 lines: abcdef"] * 2,
+    ),
     "no picture": ('<img src="nowhere.svg" alt="a">', ["no picture: nowhere.svg"] * 2),
 }
 
