@@ -16,7 +16,9 @@ sys.path[:0] = [str(HERE / "_ext"), str(ROOT)]
 
 project = "tacker-k8s-mgmt"
 copyright = "the tacker-k8s-mgmt authors"
-extensions = ["anchors", "diagram", "option_table", "parameter_table"]
+extensions = [
+    *("anchors", "diagram", "option_table", "parameter_table", "transcripts"),
+]
 # A block without a language is one of commands.
 highlight_language = "shell"
 html_static_path = ["_static"]
