@@ -290,8 +290,10 @@ class VmSessions:
 
     def drop(self, address: str) -> None:
         """Close the sessions with a VM that is no longer at this address."""
-        for key in [key for key in self._sessions if key[0] == address]:
-            self._sessions.pop(key).close()
+        # A copy, because threads for other VMs add theirs meanwhile.
+        for key in list(self._sessions):
+            if key[0] == address and (session := self._sessions.pop(key, None)):
+                session.close()
 
     def close(self) -> None:
         """Close all sessions."""

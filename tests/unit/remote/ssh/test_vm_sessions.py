@@ -3,6 +3,7 @@
 
 import threading
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -133,6 +134,18 @@ class TestLent:
         assert session.closed
         assert not bed.sessions.get(SECOND).closed
         assert sum(not session.closed for session in bed.opened) == vms._MOST_KEPT
+
+    def test_many_threads_make_room_at_once(self, bed, monkeypatch):
+        monkeypatch.setattr(vms, "_MOST_KEPT", 3)
+        many = [machine(Role.WORKER, number) for number in range(10, 210)]
+
+        def use(vm):
+            with bed.sessions.lend(vm) as session:
+                assert not session.closed
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(use, many))
+        assert sum(not session.closed for session in bed.opened) <= 3 + 8
 
     def test_so_is_one_that_would_be_kept(self, bed, monkeypatch):
         monkeypatch.setattr(vms, "_MOST_KEPT", 0)
