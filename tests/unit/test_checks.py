@@ -12,6 +12,7 @@ import pytest
 from lab.settings import from_environment
 from tests import __main__ as all_checks
 from tests.children import Children
+from tests.documents import browser
 from tests.tree import ROOT
 
 
@@ -75,6 +76,16 @@ def test_databases_of_the_labs_are_made_beside_the_quiet_checks(monkeypatch, roo
     checks = all_checks.quick_checks(from_environment(), "/scratch")
     made = [check for check in checks if check.argv[-2:] == ("lab", "databases")]
     assert [check.shown for check in made] == ([False] if root else [])
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_summary_says_that_pages_were_not_looked_at(monkeypatch, capsys, installed):
+    monkeypatch.setattr(browser, "is_installed", lambda: installed)
+    check = all_checks.docs_check(from_environment(), "/scratch", "/scratch/docs")
+    check.outcome = "passed"
+    assert all_checks.summary([check]) == 0
+    told = "pages not looked at: needs chromium" in capsys.readouterr().out
+    assert told is not installed
 
 
 def test_tox_runs_the_same_with_the_lowest_versions():
