@@ -118,12 +118,12 @@ class Page:
         return answer["result"].get("value")
 
     def screenshot(self, path: Path, width: int) -> None:
-        """Keep the page, from its top to its end, as a JPEG."""
+        """Keep the page, from its top to its end, as a PNG."""
         height = self.evaluate("document.documentElement.scrollHeight")
         clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
         shot = self.call(
             "Page.captureScreenshot",
-            **{"format": "jpeg", "quality": 70, "optimizeForSpeed": True},
+            **{"format": "png", "optimizeForSpeed": True},
             **{"clip": clip, "captureBeyondViewport": True},
         )
         path.write_bytes(base64.b64decode(shot["data"]))

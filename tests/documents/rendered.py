@@ -37,7 +37,7 @@ def keep(page: browser.Page, path: Path, target: Path) -> None:
     for width, scheme in SHOTS:
         page.prefer(scheme)
         page.resize(width, HEIGHT)
-        page.screenshot(target / f"{path.stem}-{width}-{scheme}.jpg", width)
+        page.screenshot(target / f"{path.stem}-{width}-{scheme}.png", width)
 
 
 def look(built: Path, screenshots: Path | None) -> list[str]:

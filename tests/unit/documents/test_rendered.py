@@ -59,8 +59,8 @@ def test_screenshots_are_kept_by_width_and_colours(page, tmp_path):
     path.write_text(PAGE.format(body=WIDE))
     page.open(path)
     rendered.keep(page, path, tmp_path)
-    names = {"page-1280-light.jpg", "page-500-dark.jpg"}
-    assert {found.name for found in tmp_path.glob("*.jpg")} == names
+    names = {"page-1280-light.png", "page-500-dark.png"}
+    assert {found.name for found in tmp_path.glob("*.png")} == names
 
 
 @needs_browser
