@@ -307,10 +307,14 @@ def lint(processes: children.Children) -> int:
 def docs(processes: children.Children) -> int:
     """Set up what builds the documentation, and build it; the exit code."""
     target = ROOT / "doc" / "build" / "html"
-    options = ("--screenshots", str(target.parent / "screenshots"))
+    shots = target.parent / "screenshots"
 
     def check(settings: Settings, scratch: str) -> Check:
-        return docs_check(settings, scratch, str(target), *options)
+        options = ("--screenshots", str(shots))
+        made = docs_check(settings, scratch, str(target), *options)
+        if browser.is_installed():
+            made.notes.append(f"screenshots: {shots}")
+        return made
 
     return documents(processes, check, target / "index.html")
 

@@ -69,7 +69,11 @@ def main() -> int:
     if not browser.is_installed():
         return 0
     began = time.monotonic()
-    found = look(args.target, args.screenshots)
+    try:
+        found = look(args.target, args.screenshots)
+    except browser.BrowserError as error:
+        print(error)
+        return 1
     print(*found, f"looked at in {time.monotonic() - began:.1f} s", sep="\n")
     return 1 if found else 0
 

@@ -64,6 +64,15 @@ def test_screenshots_are_kept_by_width_and_colours(page, tmp_path):
 
 
 @needs_browser
+def test_every_page_of_a_directory_is_looked_at(tmp_path):
+    for name, body in ("a", WIDE), ("b", PRESENTS["sound"][0]):
+        (tmp_path / f"{name}.html").write_text(PAGE.format(body=body))
+    found = rendered.look(tmp_path, tmp_path / "shots")
+    assert found == ["a.html, 500 px: the page is 900 px wide"]
+    assert len(list((tmp_path / "shots").glob("*.png"))) == 4
+
+
+@needs_browser
 def test_a_page_that_is_not_there_is_an_error(page, tmp_path):
     with pytest.raises(browser.BrowserError, match=r"nowhere\.html"):
         page.open(tmp_path / "nowhere.html")
