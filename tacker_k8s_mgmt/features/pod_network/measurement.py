@@ -197,16 +197,12 @@ class PodNetwork:
         spokes = [name for name in probed if name != hub.name]
         with ExitStack() as opened:
             with ThreadPoolExecutor(_PARALLEL_LOGINS) as pool:
-                asked = pool.submit(self._services)
                 login = pool.map(
                     lambda node: opened.enter_context(self._lend(node)),
                     probed.values(),
                 )
-                images = self._images(tuple(probed))
-                services, sessions = (
-                    asked.result(),
-                    dict(zip(probed, login, strict=True)),
-                )
+                services, images = self._services(), self._images(tuple(probed))
+                sessions = dict(zip(probed, login, strict=True))
             token = secrets.token_hex(4)
             with self._pods(images) as addresses:
 

@@ -130,7 +130,7 @@ class _Path:
             return asked.getsockopt(_OPTIONS[family][0], _OPTIONS[family][2])
 
     def _send(self, token: str, size: int) -> None:
-        told = [token, self._own, self.tried, self.arrived, int(self.is_well())]
+        told = [token, self._own, self.tried, self.arrived, 1 if self.is_well() else 0]
         payload = json.dumps(told).encode().ljust(size - _HEADERS[self._socket.family])
         self._socket.sendto(payload, (self._other, _PORT))
 
