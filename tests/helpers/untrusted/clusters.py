@@ -236,6 +236,7 @@ CLUSTER: Mapping[str, Fed] = {
     ),
     "a person's account": kube(
         {
+            "get clusterroles": [{"metadata": {"name": "view"}}],
             "config view -o": [b64("ca")],
             "create --raw": {"status": {"token": "t", "expirationTimestamp": "x"}},
         },

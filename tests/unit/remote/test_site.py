@@ -41,7 +41,7 @@ def test_members_are_asked_without_a_private_registry_too(
     monkeypatch.setattr(
         node_registries, "place", lambda session, *what: placed.append(what)
     )
-    site = mock.Mock(
+    site = mock.MagicMock(
         _params=parsed({"private_registry_connection_info": registries}),
         registry_certificates=dict,
         workdir=SimpleNamespace(read=lambda name: None),

@@ -109,7 +109,7 @@ class DryRunSite:
         pass
 
     lock = wait_reachable = forget = save_host_keys = claim = _do_nothing
-    restart_kubelets = trust_registries = _do_nothing
+    restart_kubelets = trust_registries = expect_stack = _do_nothing
     # As in the v2 API: no login is made on machines that are not there.
     helm_password = _do_nothing
 

@@ -20,7 +20,7 @@ from tacker_k8s_mgmt.errors import ConnectionLost
 from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ansible.cluster_directory import MARKER
 from tacker_k8s_mgmt.remote.ssh import known_hosts
-from tacker_k8s_mgmt.request import structure
+from tacker_k8s_mgmt.request import accounts, structure
 from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.cli.commands import preflight
 from tacker_k8s_mgmt.tools.csar import archive, build
@@ -120,7 +120,7 @@ def findings(run):
 @pytest.fixture
 def machines(tmp_path, sshd, monkeypatch):
     """VMs on this host, at the port of the SSH server."""
-    monkeypatch.setattr(preflight, "SSH_PORT", sshd.port)
+    monkeypatch.setattr(accounts, "SSH_PORT", sshd.port)
     path = tmp_path / "machines.json"
     roles = ("control-plane", "worker", "load-balancer")
     listed = [{"role": role, "ssh_address": "127.0.0.1"} for role in roles]
@@ -412,7 +412,7 @@ class TestMachines:
     def test_a_closed_port(self, findings, machines, monkeypatch):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             closed = taken.getsockname()[1]
-        monkeypatch.setattr(preflight, "SSH_PORT", closed)
+        monkeypatch.setattr(accounts, "SSH_PORT", closed)
         found = findings("--machines", machines, *IMPATIENT)
         assert "No SSH connection to ansible@127.0.0.1" in found["login and sudo"][0]
         assert found["from the Ansible server"] == 3 * [
