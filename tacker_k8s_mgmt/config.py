@@ -190,8 +190,8 @@ OPTIONS: tuple[cfg.Opt, ...] = (
     ),
     cfg.StrOpt(
         "ansible_strategy",
-        default="auto",
-        choices=("auto", "linear", "k8s_linear", "mitogen_linear"),
+        default="configured",
+        choices=("configured", "auto", "linear", "k8s_linear", "mitogen_linear"),
         help="Strategy of playbook runs on that Ansible server, as the request's "
         "ansible.strategy.",
     ),

@@ -44,10 +44,10 @@ def chosen(
     :param mitogen: its version in Ansible's Python environment; "" without it.
     :param configured: the strategy of Ansible's configuration; "" for its default.
     """
-    if wanted == "auto" and configured:
+    if wanted in ("configured", "auto") and configured:
         return f"{configured}, as the configuration of the Ansible server has it"
-    if wanted == "linear":
-        return wanted
+    if wanted in ("configured", "linear"):
+        return "linear"
     if core is None or minor(core) not in CORES:
         at = core or "of this server"
         return f"linear: k8s_linear is not tested with ansible-core {at}"

@@ -115,13 +115,15 @@ class AnsibleServer(Login):
     its available memory, whichever is less, at least 5 and at most 100 (8 with a
     bastion in between)."""
     strategy: Annotated[
-        Literal["auto", "linear", "k8s_linear", "mitogen_linear"], CHANGEABLE
-    ] = "auto"
+        Literal["configured", "auto", "linear", "k8s_linear", "mitogen_linear"],
+        CHANGEABLE,
+    ] = "configured"
     """How Ansible works through a play. linear: Ansible's own way. k8s_linear: the
     same, without a process for each skipped task, include and local action.
     mitogen_linear: k8s_linear with mitogen's connections, if the Ansible server has a
-    mitogen that is known to work with its ansible-core. auto: the strategy of the
-    server's own Ansible configuration; without one, mitogen_linear."""
+    mitogen that is known to work with its ansible-core. configured: the strategy of the
+    server's own Ansible configuration; without one, linear. auto: the same, but without
+    one mitogen_linear. Default: configured."""
     resolve_downloads: Annotated[fields.Flag, CHANGEABLE] = True
     """Evaluate kubespray's list of downloads once in a run, before it. Otherwise each
     task that names a part of it evaluates it again for each host."""

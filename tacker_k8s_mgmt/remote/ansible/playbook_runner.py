@@ -211,7 +211,7 @@ class RunDirectories:
         return run
 
     def _means_files(self, request: PlaybookRequest) -> Iterator[str]:
-        if self.means.strategy != "linear":
+        if self.means.strategy not in ("configured", "linear"):
             yield f"strategies/{_STRATEGY}"
         if self.means.resolves and request.playbook in runs.DOWNLOADING:
             yield _RESOLVER

@@ -13,6 +13,11 @@ PINNED = max(strategies.MITOGEN)
     ("found", "said"),
     [
         (("linear", "2.18.1", PINNED), "linear"),
+        (("configured", "2.18.1", PINNED), "linear"),
+        (
+            ("configured", "2.18.1", PINNED, "free"),
+            "free, as the configuration of the Ansible server has it",
+        ),
         (("auto", "2.18.1", PINNED), f"k8s_linear with mitogen {PINNED}"),
         (("mitogen_linear", "2.15.9", PINNED), f"k8s_linear with mitogen {PINNED}"),
         (("k8s_linear", "2.18.1", PINNED), "k8s_linear"),

@@ -289,9 +289,9 @@ def test_forks_of_a_request(changes, expected):
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, Means("auto", resolves=True)),
+        ({}, Means("configured", resolves=True)),
         ({"ansible.strategy": "linear"}, Means("linear", resolves=True)),
-        ({"ansible.resolve_downloads": False}, Means("auto", resolves=False)),
+        ({"ansible.resolve_downloads": False}, Means("configured", resolves=False)),
     ],
 )
 def test_means_of_a_request(changes, expected):

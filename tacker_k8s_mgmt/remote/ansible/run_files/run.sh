@@ -162,7 +162,9 @@ has() { case " $1 " in *" $2 "*) ;; *) return 1 ;; esac; } # WORDS WORD
 # operator has configured stays, unless the request names one.
 choose_strategy() {
     local core mitogen minor
-    if [ "$strategy" = auto ]; then
+    if [ "$strategy" = configured ]; then
+        return
+    elif [ "$strategy" = auto ]; then
         [ -z "${ANSIBLE_STRATEGY-}${ANSIBLE_STRATEGY_PLUGINS-}" ] &&
             ! configured strategy && ! configured strategy_plugins || return
     elif [ "$strategy" = linear ]; then

@@ -171,6 +171,14 @@ def test_only_a_strategy_by_name_beats_the_configured_one(site, line, strategy):
     assert notes == ((OURS,) if by_name else ())
 
 
+def test_by_default_a_run_has_what_is_configured(site):
+    site.has(ansible_core="2.18.1", mitogen=PINNED)
+    (run,), notes = site.run("configured")
+    assert (run, notes) == (dict.fromkeys(VARIABLES), ())
+    (started,) = (site.workdir / "runs").iterdir()
+    assert not (started / "strategies").exists()
+
+
 def test_strategy_of_the_login_stays(site, sshd):
     site.has(ansible_core="2.18.1")
     sshd.variables = {"ANSIBLE_STRATEGY": "free"}

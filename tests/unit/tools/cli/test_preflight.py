@@ -135,7 +135,7 @@ class TestReady:
         assert re.search(r"^request +\S+instantiate.json +good$", out, re.M)
         assert re.search(r"^Ansible server +ansible@127.0.0.1:\d+ +good$", out, re.M)
         assert re.search(r"^kubespray and Ansible .* good$", out, re.M)
-        assert re.search(r"^Ansible strategy +k8s_linear, without .* good$", out, re.M)
+        assert re.search(r"^Ansible strategy +linear +good$", out, re.M)
         assert re.search(r"^cluster's directory .* good$", out, re.M)
         assert re.search(r"^VIM name +kubernetes_vim +not checked: ", out, re.M)
         assert out.endswith("No problem was found.\n")
