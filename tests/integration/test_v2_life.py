@@ -407,6 +407,7 @@ class TestLife:
             cluster.balancer("remove-worker", first)
             cluster.kubectl("cordon", second)
             eventually(lambda: differences(check(cluster, "--json")) == spoiled)
+            assert check(cluster).returncode == 1
 
     def test_termination_is_refused_while_a_cnf_is_exposed(self, cluster, web):
         # The test before has left a route out.
