@@ -96,7 +96,7 @@ WRONG = [
     (
         "ansible.strategy",
         "free",
-        "must be 'auto', 'linear', 'k8s_linear' or 'mitogen_linear'",
+        "must be 'configured', 'auto', 'linear', 'k8s_linear' or 'mitogen_linear'",
     ),
     ("ansible.resolve_downloads", 1, "must be true or false"),
     ("address_family", "ipv5", "must be 'ipv4' or 'ipv6'"),
