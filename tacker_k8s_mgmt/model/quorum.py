@@ -9,6 +9,27 @@ control planes while one joins.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Refusal(NamedTuple):
+    """Why control planes may not be taken out now, and what to do."""
+
+    reason: str
+    hint: str
+
+
+_WHOLE = (
+    "Heal without vnfcInstanceId to rebuild the whole cluster, or heal the other "
+    "VNFCs alone."
+)
+ONE_AT_A_TIME = "Control planes are healed one at a time, while the others are healthy."
+_NO_LEADER = (
+    "No operation restores etcd's majority. Bring machines of the control plane up "
+    "again until it is there; if they are lost, run kubespray's "
+    "recover-control-plane.yml by hand on the Ansible server, or heal the whole VNF, "
+    "which makes a new cluster."
+)
 
 
 @dataclass(frozen=True)
@@ -55,45 +76,48 @@ def refusal(
     members: Sequence[EtcdMember],
     leaving: Collection[str],
     *,
-    first_stays: str = "",
-) -> str:
-    """Why these control planes may not be taken out now; "" if they may.
+    heals: bool = True,
+) -> Refusal | None:
+    """Why these control planes may not be taken out now; None if they may.
 
-    A single control plane is not healed (specification, "Heal"). The sentence lists the
+    A single control plane is not healed (specification, "Heal"). The reason lists the
     healthy and the unhealthy control planes.
 
     :param planes: those of the inventory, in its order.
     :param members: all members of etcd.
     :param leaving: names of the control planes to rebuild.
-    :param first_stays: why the kubespray release cannot replace the first control plane
-        of the inventory; "" if it can, with another one in its position.
+    :param heals: whether a control plane that is not healthy could be healed now.
     """
     gone = [plane for plane in planes if plane.name in leaving]
     if not gone:
-        return ""
+        return None
     names = ", ".join(plane.name for plane in gone)
     if len(planes) == 1:
-        return (
+        return Refusal(
             f"{names} is the only control plane: to rebuild it would take etcd, and "
-            "so the cluster, with it"
+            "so the cluster, with it",
+            _WHOLE,
         )
     if len(gone) > 1:
-        return (
+        return Refusal(
             f"{names} are {len(gone)} control planes, and only one at a time can be "
-            "rebuilt"
+            "rebuilt",
+            ONE_AT_A_TIME,
         )
-    leaver = gone[0]
-    if leaver is planes[0] and first_stays:
-        return f"{names} is the first control plane, and {first_stays}"
-    reason = _no_majority(planes, members, leaver)
-    return f"{reason}. {_described(planes, members)}" if reason else ""
+    found = _no_majority(planes, members, gone[0], heals)
+    described = _described(planes, members)
+    return found and found._replace(reason=f"{found.reason}. {described}")
 
 
 def _no_majority(
-    planes: Sequence[ControlPlane], members: Sequence[EtcdMember], leaver: ControlPlane
-) -> str:
+    planes: Sequence[ControlPlane],
+    members: Sequence[EtcdMember],
+    leaver: ControlPlane,
+    heals: bool,
+) -> Refusal | None:
     if not any(member.leader for member in members if member.healthy):
-        return "etcd has no leader, so it has lost its majority already"
+        text = "etcd has no leader, so it has lost its majority already"
+        return Refusal(text, _NO_LEADER)
     # A learner has no vote; a member that was taken out and is not back still counts.
     voters = [member for member in members if not member.learner]
     size = max(len(planes), len(voters))
@@ -102,10 +126,12 @@ def _no_majority(
         _is_healthy(voter, planes) for voter in voters if not _is_of(voter, leaver)
     )
     if left >= needed:
-        return ""
-    return (
+        return None
+    ill = "those that are not healthy"
+    return Refusal(
         f"without {leaver.name}, {left or 'none'} of {size} control planes would be "
-        f"left healthy, and etcd needs {needed} to continue"
+        f"left healthy, and etcd needs {needed} to continue",
+        f"Fix or heal {ill}. {ONE_AT_A_TIME}" if heals else f"Fix {ill}.",
     )
 
 

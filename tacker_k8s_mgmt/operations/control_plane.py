@@ -30,7 +30,7 @@ from tacker_k8s_mgmt.model.nodes import (
     without_planes,
 )
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
-from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember
+from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember, Refusal
 from tacker_k8s_mgmt.operations import balancing, playbook_inputs, readiness
 from tacker_k8s_mgmt.operations.join import Join
 from tacker_k8s_mgmt.operations.leave import Leave, LeavingPlane
@@ -43,12 +43,6 @@ from tacker_k8s_mgmt.request.reader import API_PORT
 from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG = logging.getLogger(__name__)
-
-_ONE = (
-    "Heal without vnfcInstanceId to rebuild the whole cluster, or heal the other "
-    "VNFCs alone."
-)
-_MANY = "Control planes are healed one at a time, while the others are healthy."
 
 
 class ControlPlaneGuard:
@@ -77,11 +71,10 @@ class ControlPlaneGuard:
             listed = [
                 ControlPlane(n.name, n.etcd_member_name, n.address) for n in planes
             ]
-            self.refuse(leaving, quorum.refusal(listed, members, {leaving[0].name}))
+            if found := quorum.refusal(listed, members, {leaving[0].name}):
+                self.refuse(leaving, found)
 
-    def refuse(
-        self, leaving: Sequence[Node], reason: str, hint: str = _MANY
-    ) -> NoReturn:
+    def refuse(self, leaving: Sequence[Node], why: Refusal) -> NoReturn:
         """Refuse to heal these control planes.
 
         :raises UnsupportedOperation: always.
@@ -97,8 +90,8 @@ class ControlPlaneGuard:
         vnfcs = ", ".join(self._servers[node.server_id] for node in leaving)
         raise errors.UnsupportedOperation(
             detail=f"The VNFC {vnfcs} ({names_of(leaving)}) of the control plane "
-            f"cannot be healed: {reason.rstrip('.')}. {touched}",
-            hint=hint,
+            f"cannot be healed: {why.reason.rstrip('.')}. {touched}",
+            hint=why.hint,
         )
 
     def check_removal(
@@ -121,7 +114,7 @@ class ControlPlaneGuard:
         # For the only one, or several at once, etcd need not be asked.
         asks = len(planes) > 1 and len(leaving) == 1
         members = etcd_without(state, leaving).members() if asks else ()
-        reason = (
+        found = (
             _still_out(leaving, out)
             or quorum.refusal(
                 [self._described(plane, members, seen) for plane in planes],
@@ -130,8 +123,8 @@ class ControlPlaneGuard:
             )
             or _others_ill(leaving[0], members)
         )
-        if reason:
-            self.refuse(leaving, reason, _MANY if len(planes) > 1 else _ONE)
+        if found:
+            self.refuse(leaving, found)
         own = [member for member in members if belongs(member, leaving[0])]
         return LeavingPlane(
             leaving[0],
@@ -164,31 +157,33 @@ def etcd_without(state: ClusterState, leaving: Sequence[Node]) -> EtcdClient:
     return state.via_control_plane(state.site.etcd)
 
 
-def _still_out(leaving: Sequence[Node], out: Sequence[Node]) -> str:
-    """Why another control plane has to join again first; "" if none has."""
+def _still_out(leaving: Sequence[Node], out: Sequence[Node]) -> Refusal | None:
+    """Why another control plane has to join again first; None if none has."""
     others = [node for node in out if node not in leaving]
     if not others:
-        return ""
-    return (
+        return None
+    return Refusal(
         f"{names_of(others)} was taken out of the cluster by an earlier heal and has "
-        "not joined again; heal that one first"
+        "not joined again; heal that one first",
+        quorum.ONE_AT_A_TIME,
     )
 
 
-def _others_ill(leaving: Node, members: Sequence[EtcdMember]) -> str:
-    """Why kubespray could not join the new VM; "" if it could.
+def _others_ill(leaving: Node, members: Sequence[EtcdMember]) -> Refusal | None:
+    """Why kubespray could not join the new VM; None if it could.
 
     Its role etcd continues only when every member of the list is healthy.
     """
     ill = [m for m in members if not (m.healthy or belongs(m, leaving))]
     if not ill:
-        return ""
+        return None
     listed = ", ".join(f"{m.name} ({m.address}, id {m.member_id})" for m in ill)
-    return (
+    return Refusal(
         "kubespray joins a control plane only while all other members of etcd are "
         f"healthy, and this one is not: {listed}. Bring it up again or, if its machine "
         "is lost, take it out with `etcdctl member remove ID` on a control plane, heal "
-        "this one, and then that one"
+        "this one, and then that one",
+        quorum.ONE_AT_A_TIME,
     )
 
 

@@ -15,6 +15,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
+from tacker_k8s_mgmt.model.quorum import Refusal
 from tacker_k8s_mgmt.operations import (
     balancing,
     playbook_inputs,
@@ -148,10 +149,12 @@ class HealStart(Operation):
         if planes and record.is_among_planes:
             self._guard.refuse(
                 planes,
-                f"an upgrade to Kubernetes {record.aim} has stopped between the "
-                "control planes, and kubespray would bring the former version back",
-                "Make the VM answer again and continue with the upgrade, or heal "
-                "without vnfcInstanceId to rebuild the whole cluster.",
+                Refusal(
+                    f"an upgrade to Kubernetes {record.aim} has stopped between the "
+                    "control planes, and kubespray would bring the former version back",
+                    "Make the VM answer again and continue with the upgrade, or heal "
+                    "without vnfcInstanceId to rebuild the whole cluster.",
+                ),
             )
 
     def _services_noted(self) -> bool:

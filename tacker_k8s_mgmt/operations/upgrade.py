@@ -249,14 +249,14 @@ class UpgradeCheck:
         members = self._state.via_control_plane(self._state.site.etcd).members()
         # A control plane that the last try has left unhealthy is the next.
         ill = [plane for plane in planes if plane.api_readiness or plane.node_problem]
-        fix = "Fix" if self.record.is_among_planes else "Fix or heal"
+        heals = not self.record.is_among_planes
         for plane in ill or planes:
-            reason = quorum.refusal(planes, members, [plane.name])
-            if reason:
+            found = quorum.refusal(planes, members, [plane.name], heals=heals)
+            if found:
                 raise errors.ClusterError(
-                    detail=f"The control planes cannot be upgraded one by one: {reason}"
-                    f"{'' if reason.endswith('.') else '.'}",
-                    hint=f"{fix} those that are not healthy.",
+                    detail="The control planes cannot be upgraded one by one: "
+                    f"{found.reason.rstrip('.')}.",
+                    hint=found.hint,
                 )
 
 

@@ -62,7 +62,8 @@ def judged(members: tuple[EtcdMember, ...], leaving: str) -> str:
         )
         for member in members
     ]
-    return refusal(planes, members, {leaving})
+    found = refusal(planes, members, {leaving})
+    return found.reason if found else ""
 
 
 def power(verb: str, server: str) -> None:

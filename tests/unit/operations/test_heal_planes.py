@@ -309,6 +309,8 @@ class TestRefused:
         site.api_is_down = set()
         message = self.refused(site, "server-3")
         assert "etcd has no leader" in message
+        assert "No operation restores etcd's majority." in message
+        assert "one at a time" not in message
 
     def test_while_the_api_server_of_another_one_is_down(self):
         site = AvailableSite()

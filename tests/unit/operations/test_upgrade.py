@@ -197,6 +197,14 @@ class TestChecks:
         assert "Fix or heal those that are not healthy" in message
         assert (site.changes, site.runs) == ([], [])
 
+    def test_without_a_leader_no_heal_of_a_control_plane_is_named(self):
+        site = UpgradingSite(planes=3)
+        site.without_etcd = {"server-4", "server-5"}
+        message = failure(site)
+        assert "etcd has no leader" in message
+        assert "recover-control-plane.yml" in message
+        assert "Fix or heal" not in message
+
     @pytest.mark.parametrize("look", [check, upgrade])
     def test_kubeadms_health_check_needs_a_node(self, look):
         """The first control plane is cordoned, and nobody tolerates the workers."""
