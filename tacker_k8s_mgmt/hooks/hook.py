@@ -357,7 +357,7 @@ class Hook(abc.ABC):
                 self._noted.add(text)
                 LOG.info("%s: %s", self.name, text)
                 self._journal.record("note", text=text)
-        self._journal.record("progress", **playbooks.recorded(progress))
+        self._journal.record("progress", **playbooks.progress_fields(progress))
 
     def note(self, text: str) -> None:
         """Record what delays the operation, in the journal and in the log."""

@@ -203,6 +203,53 @@ class TaskTime:
 
 
 @dataclass(frozen=True)
+class RunSummary:
+    """What is known of a run when it has ended, beside its outcome.
+
+    A sentence for people is a note (:attr:`Progress.notes`).
+
+    :param slowest: the slowest tasks, the slowest first.
+    """
+
+    slowest: tuple[TaskTime, ...] = ()
+
+    def __add__(self, other: "RunSummary") -> "RunSummary":
+        """The summary of both runs together."""
+        tasks = sorted(
+            (*self.slowest, *other.slowest), key=lambda task: task.seconds, reverse=True
+        )
+        return RunSummary(tuple(tasks[:_SLOWEST]))
+
+    def fields(self) -> dict[str, Any]:
+        """Those of the run's last progress record, which :meth:`read` reads."""
+        return {
+            "slowest": [
+                {
+                    "task": time.task,
+                    "play": time.play,
+                    "seconds": round(time.seconds, 1),
+                }
+                for time in self.slowest
+            ]
+        }
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> "RunSummary":
+        """That of a progress record; empty unless it is the last of a run."""
+        return cls(
+            tuple(
+                TaskTime(
+                    untrusted.text_of(task, "task"),
+                    untrusted.text_of(task, "play"),
+                    untrusted.number_of(task, "seconds"),
+                )
+                for task in untrusted.values_of(record, "slowest")
+                if isinstance(task, Mapping)
+            )
+        )
+
+
+@dataclass(frozen=True)
 class Progress:
     """A run by its events; times in seconds since the boot of the Ansible server.
 
@@ -211,10 +258,11 @@ class Progress:
     :param results: number of results of hosts.
     :param started: start of the first play.
     :param play_started: start of the present play, not of its last batch of hosts.
-    :param slowest: the slowest tasks so far, the slowest first.
+    :param summary: of what has ended so far.
     :param former: former runs; None without any.
     :param seen: all failures; some may have been rescued later.
-    :param notes: which means the run uses, and why not others.
+    :param notes: sentences that are shown below the step: which means the run uses,
+        and why not others.
     :param recap: numbers of ``failed`` and ``unreachable`` results by host; None until
         Ansible reports them at the end.
     """
@@ -229,7 +277,7 @@ class Progress:
     started: float = 0.0
     play_started: float = 0.0
     task_started: float = 0.0
-    slowest: tuple[TaskTime, ...] = ()
+    summary: RunSummary = field(default_factory=RunSummary)
     former: Former | None = None
     seen: tuple[TaskFailure, ...] = ()
     notes: tuple[str, ...] = ()
@@ -380,9 +428,8 @@ def _task_ended(progress: Progress) -> Progress:
     if not progress.task:
         return progress
     seconds = progress.last_event - progress.task_started
-    tasks = (*progress.slowest, TaskTime(progress.task, progress.play, seconds))
-    slowest = sorted(tasks, key=lambda task: task.seconds, reverse=True)[:_SLOWEST]
-    return replace(progress, slowest=tuple(slowest))
+    ended = RunSummary((TaskTime(progress.task, progress.play, seconds),))
+    return replace(progress, summary=progress.summary + ended)
 
 
 def _failure(event: Mapping[str, Any]) -> TaskFailure:
@@ -434,8 +481,8 @@ class Look:
 # Records in a journal, written and read. Those of earlier releases lack fields.
 
 
-def recorded(progress: Progress) -> dict[str, Any]:
-    """The fields of a progress record, which :func:`look` and :func:`slowest` read."""
+def progress_fields(progress: Progress) -> dict[str, Any]:
+    """Those of a progress record, which :func:`look` and :class:`RunSummary` read."""
     found: dict[str, Any] = {
         "text": progress.where(),
         "play": progress.play_number,
@@ -450,10 +497,7 @@ def recorded(progress: Progress) -> dict[str, Any]:
         found |= {"left": round(left), "former_runs": progress.former.runs}
     if progress.recap is not None:
         # Only at the end, when it is that of the whole run.
-        found["slowest"] = [
-            {"task": time.task, "play": time.play, "seconds": round(time.seconds, 1)}
-            for time in progress.slowest
-        ]
+        found |= progress.summary.fields()
     return found
 
 
@@ -477,15 +521,7 @@ def look(record: Mapping[str, Any]) -> Look:
     )
 
 
-def slowest(record: Mapping[str, Any]) -> Iterator[TaskTime]:
-    """The slowest tasks of a progress record."""
-    for task in untrusted.values_of(record, "slowest"):
-        if isinstance(task, Mapping):
-            name, play = (untrusted.text_of(task, key) for key in ("task", "play"))
-            yield TaskTime(name, play, untrusted.number_of(task, "seconds"))
-
-
-def listed(failures: Iterable[TaskFailure]) -> list[dict[str, str]]:
+def failure_fields(failures: Iterable[TaskFailure]) -> list[dict[str, str]]:
     """The first failures of an operation's end, which :func:`failed_tasks` reads."""
     return [
         {"host": failure.host, "task": failure.task, "message": failure.message}

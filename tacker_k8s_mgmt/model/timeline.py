@@ -12,7 +12,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.model import playbooks
 from tacker_k8s_mgmt.model import untrusted as fields
-from tacker_k8s_mgmt.model.playbooks import Look, TaskFailure, TaskTime
+from tacker_k8s_mgmt.model.playbooks import Look, RunSummary, TaskFailure
 
 FAILED = "failed"
 #: Outcomes as former releases recorded them.
@@ -41,8 +41,8 @@ class Step:
         those of nodes, or "".
     :param outcome: ``done``, ``nothing to do`` or ``failed``; "" until it has ended.
     :param seconds: its duration by the operation's own clock.
-    :param slowest: of its playbook, the longest first; none until that has ended.
-    :param notes: what delayed it.
+    :param summary: of its playbook's runs that have ended.
+    :param notes: what delayed it, and what its playbook's runs say.
     """
 
     number: int
@@ -54,7 +54,7 @@ class Step:
     outcome: str = ""
     seconds: float = 0.0
     looks: list[Look] = field(default_factory=list)
-    slowest: tuple[TaskTime, ...] = ()
+    summary: RunSummary = field(default_factory=RunSummary)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -230,7 +230,7 @@ class Timeline:
             case "progress":
                 if operation.current:
                     operation.current.looks.append(playbooks.look(record))
-                    operation.current.slowest += tuple(playbooks.slowest(record))
+                    operation.current.summary += RunSummary.read(record)
             case "note" if operation.current:
                 operation.current.notes.append(fields.text_of(record, "text"))
             case "step-end":

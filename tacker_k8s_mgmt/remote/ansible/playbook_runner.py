@@ -494,7 +494,7 @@ class PlaybookRunner:
                 host=session.host,
                 rc=view.rc,
                 failures=described or (self._dirs.log_tail(session, view.run),),
-                tasks=playbooks.listed(failed),
+                tasks=playbooks.failure_fields(failed),
                 log=log,
             )
         return self._dirs.record(session, view)

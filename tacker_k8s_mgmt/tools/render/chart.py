@@ -376,8 +376,8 @@ def _tasks(hook: Operation) -> Iterator[Row]:
 
 def _slow_tasks(step: Step, hook: Operation) -> Iterator[TaskTime]:
     """As timed by Ansible; without its times, as measured from look to look."""
-    if step.slowest:
-        yield from (task for task in step.slowest if task.seconds > 0)
+    if step.summary.slowest:
+        yield from (task for task in step.summary.slowest if task.seconds > 0)
         return
     looks = groupby(step.looks, key=lambda look: look.tasks)
     started = [next(of_task) for _, of_task in looks]

@@ -140,7 +140,7 @@ class Reporter:
             f"{in_words(step.seconds):>12}",
             "red" if step.failed else "",
         )
-        slow = [task for task in step.slowest if task.seconds >= 1][:_SLOWEST]
+        slow = [task for task in step.summary.slowest if task.seconds >= 1][:_SLOWEST]
         if slow:
             listed = "; ".join(f"{task.task} {in_words(task.seconds)}" for task in slow)
             self.say(f"{'':>7} slowest tasks: {listed}", "dim")

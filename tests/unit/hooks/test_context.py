@@ -8,7 +8,7 @@ import pytest
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, errors, journal
-from tacker_k8s_mgmt.model.playbooks import Former, Progress, TaskTime
+from tacker_k8s_mgmt.model.playbooks import Former, Progress, RunSummary, TaskTime
 from tacker_k8s_mgmt.operations.step import Step, Steps
 from tests.helpers.requests import VNF
 from tests.unit.hooks.plain_hook import PlainHook
@@ -23,7 +23,7 @@ RUNNING = Progress(
     last_event=160,
     started=100,
     play_started=100,
-    slowest=(TaskTime("etcd : Start", "Install", 41.26),),
+    summary=RunSummary((TaskTime("etcd : Start", "Install", 41.26),)),
     former=Former(2, (120.0, 300.0)),
 )
 

@@ -150,7 +150,7 @@ def test_a_batch_goes_on_with_the_time_of_its_play():
 def test_tasks_are_timed_to_the_next_task_play_or_end():
     after = at(220, "play", name="Two", number=2), at(320, "task", name="last")
     progress = folded(*TIMED, *after, at(330, "recap", hosts={}))
-    assert [(one.task, one.play, one.seconds) for one in progress.slowest] == [
+    assert [(one.task, one.play, one.seconds) for one in progress.summary.slowest] == [
         ("slow", "One", 97),
         ("slower", "Two", 18),
         ("last", "Two", 10),
@@ -161,7 +161,8 @@ def test_tasks_are_timed_to_the_next_task_play_or_end():
 
 def test_no_more_slow_tasks_are_kept_than_are_shown():
     lines = [at(n * n, "task", name=f"t{n}") for n in range(100)]
-    slowest = folded(line("play", name="P"), *lines, at(20_000, "recap")).slowest
+    summary = folded(line("play", name="P"), *lines, at(20_000, "recap")).summary
+    slowest = summary.slowest
     assert [one.task for one in slowest[:2]] == ["t99", "t98"]
     assert len(slowest) == 8
 

@@ -187,7 +187,7 @@ def test_second_run_estimates_by_the_first(run, site):
     second, _ = run("batches.yml")
     assert second[-1].former.runs == 1
     assert len(second[-1].former.plays) == 2
-    assert second[-1].slowest
+    assert second[-1].summary.slowest
 
 
 def test_rescued_and_ignored_failures_are_none(run, site):

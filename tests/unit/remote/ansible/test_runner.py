@@ -838,7 +838,7 @@ class TestClock:
             '{"event": "task", "name": "t", "time": 9000, "up": 10}',
             '{"event": "recap", "time": 1000, "up": 15, "hosts": {}}',
         ]
-        (slowest,) = playbooks.fold(playbooks.Progress(), lines).slowest
+        (slowest,) = playbooks.fold(playbooks.Progress(), lines).summary.slowest
         assert slowest.seconds == 5
 
 

@@ -87,6 +87,19 @@ def test_show_shows_the_slowest_tasks_of_a_playbook(tmp_path, capsys):
     assert line in out
 
 
+def test_the_slowest_tasks_of_several_playbooks_in_one_step_are_those_of_all(
+    tmp_path, capsys
+):
+    one = Recorder(tmp_path).begin(1)
+    one.step_start("run remove-node.yml")
+    one.progress(slowest=[{"task": f"t{n}", "seconds": 2.0} for n in range(4)])
+    one.progress(slowest=[{"task": "drain", "seconds": 300.0}])
+    one.step_end()
+    assert runs(tmp_path, "show") == 0
+    out = capsys.readouterr().out
+    assert "slowest tasks: drain 5 min; t0 2.0 s; t1 2.0 s\n" in out
+
+
 @pytest.mark.parametrize("verb", ["show", "follow"])
 def test_what_delays_an_operation_is_shown(tmp_path, capsys, verb):
     one = Recorder(tmp_path).begin(1)
