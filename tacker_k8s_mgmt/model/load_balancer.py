@@ -6,8 +6,8 @@ own script with the same contract, which a line of the script declares.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tacker_k8s_mgmt.model import untrusted
@@ -20,6 +20,8 @@ _MARKER = "# tacker-k8s-mgmt load-balancer contract:"
 _MARKED = re.compile(rf"^{_MARKER} *([0-9]{{1,9}})\s*$".encode(), re.MULTILINE)
 # "unexpose" contains "expose".
 _FIRST_VERBS = (b"install", b"add-worker", b"remove-worker", b"status", b"unexpose")
+# No bool, which is an int, too.
+_OPTION_TYPES = (str, int, type(None))
 
 
 def contract(script: bytes) -> int:
@@ -153,7 +155,8 @@ class BalancerStatus:
     :param active: whether HAProxy runs.
     :param enabled: whether HAProxy starts with the VM.
     :param current: whether the running HAProxy has the present configuration.
-    :param api_port: None if the load balancer was never installed.
+    :param options: what the verb ``install`` was given, by the names of
+        :class:`InstallOption`.
     :param udp_active: whether the service for UDP runs, and starts with the VM; None if
         no UDP port is exposed.
     """
@@ -161,11 +164,63 @@ class BalancerStatus:
     active: bool
     enabled: bool
     current: bool
-    api_port: int | None
+    options: Mapping[str, int | str | None]
     control_planes: tuple[Server, ...]
     workers: tuple[Server, ...]
     services: tuple[ExposedService, ...]
     udp_active: bool | None = None
+
+    @property
+    def api_port(self) -> int | None:
+        """Port of the API; None if the load balancer was never installed."""
+        port = self.options["api_port"]
+        return port if isinstance(port, int) else None
+
+
+@dataclass(frozen=True)
+class InstallOption:
+    """An option of the verb ``install``: ``--api-port`` in its words.
+
+    The status report has it under its name.
+
+    :param name: that of the request's attribute: ``api_port``.
+    :param wanted: None for the script's default.
+    :param differs: a sentence with ``{actual}`` and ``{wanted}``.
+    :param contract: the first one whose scripts know it.
+    """
+
+    name: str
+    wanted: int | str | None
+    differs: str
+    contract: int = 1
+
+    def difference(self, status: BalancerStatus) -> str:
+        """A sentence if the load balancer has another value; "" if it has this one."""
+        values = {"actual": status.options.get(self.name), "wanted": self.wanted}
+        if values["actual"] == values["wanted"]:
+            return ""
+        default = "the script's default"
+        shown = {k: default if v is None else v for k, v in values.items()}
+        return self.differs.format(**shown)
+
+
+def install(options: Iterable[InstallOption]) -> ScriptCall:
+    """The call that installs the load balancer, without nodes and proxies.
+
+    It demands the contract that brought the last of its options.
+    """
+    given = [option for option in options if option.wanted is not None]
+    words = (
+        word
+        for option in given
+        for word in (f"--{option.name.replace('_', '-')}", str(option.wanted))
+    )
+    call = ScriptCall("install", tuple(words), limit=None)
+    newest = max(given, key=lambda option: option.contract, default=None)
+    if newest is None or newest.contract == call.contract:
+        return call
+    feature = f"external_lb_param.{newest.name}"
+    return replace(call, contract=newest.contract, feature=feature)
 
 
 def parse_status(text: str) -> BalancerStatus:
@@ -184,7 +239,7 @@ def parse_status(text: str) -> BalancerStatus:
             active=report["haproxy"]["active"],
             enabled=report["haproxy"]["enabled"],
             current=report["haproxy"]["current"],
-            api_port=report["api_port"],
+            options=_options(report),
             control_planes=tuple(_server(plane) for plane in report["control_planes"]),
             workers=workers,
             services=tuple(_service(s, addresses) for s in report["services"]),
@@ -193,6 +248,17 @@ def parse_status(text: str) -> BalancerStatus:
         return untrusted.checked(status)
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"not a status report: {type(error).__name__}") from error
+
+
+def _options(report: Mapping[str, Any]) -> Mapping[str, int | str | None]:
+    """Those of its fields that may be some; a later script has more."""
+    if type(report["api_port"]) not in _OPTION_TYPES[1:]:
+        raise TypeError
+    return {
+        name: value
+        for name, value in report.items()
+        if name != "format" and type(value) in _OPTION_TYPES
+    }
 
 
 def _server(report: Mapping[str, Any]) -> Server:

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from itertools import chain
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import exposure
+from tacker_k8s_mgmt.model import exposure, load_balancer
 from tacker_k8s_mgmt.model.load_balancer import (
     BalancerStatus,
     ExposedService,
@@ -60,7 +60,7 @@ def install(state: ClusterState, nodes: Sequence[Node]) -> None:
     :raises LoadBalancerError: its script failed; the earlier configuration stays.
     """
     proxies, lines = _proxies(state)
-    call = _target(state)[1].installation
+    call = load_balancer.install(_target(state)[1].options)
     routes = (
         (spec.route, server)
         for role, spec in ROLES.items()
@@ -79,7 +79,7 @@ def verify(state: ClusterState) -> None:
     machine, wanted = _target(state)
     report = _remote(state).status()
     working = report.active and report.current
-    if not working or report.api_port != wanted.api_port:
+    if not working or any(one.difference(report) for one in wanted.options):
         raise errors.LoadBalancerError(
             host=machine.ssh_address,
             verb="install",

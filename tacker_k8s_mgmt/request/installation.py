@@ -13,7 +13,10 @@ from pydantic import Field, SecretStr
 
 from tacker_k8s_mgmt import text
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.model.load_balancer import ScriptCall
+from tacker_k8s_mgmt.model.load_balancer import (
+    InstallOption,
+    install,
+)
 from tacker_k8s_mgmt.model.nodes import ROLES, Role
 from tacker_k8s_mgmt.model.playbooks import Forks, Means
 from tacker_k8s_mgmt.request import accounts as public_keys
@@ -281,12 +284,10 @@ class LoadBalancer(Login):
     """Port at which the load balancer offers the Kubernetes API."""
 
     @property
-    def installation(self) -> ScriptCall:
-        """The script's call that installs it, without nodes and proxies.
-
-        An option that not all scripts know demands the contract that brought it.
-        """
-        return ScriptCall("install", ("--api-port", str(self.api_port)), limit=None)
+    def options(self) -> tuple[InstallOption, ...]:
+        """Those of the script's verb ``install`` that are attributes."""
+        differs = "the API is at port {actual}, not at {wanted}"
+        return (InstallOption("api_port", self.api_port, differs),)
 
     def script_problem(self, script: bytes | None) -> str:
         """What is wrong with the VNF package's script; "" for nothing.
@@ -296,7 +297,7 @@ class LoadBalancer(Login):
         attribute = "external_lb_param.script_path"
         if script is None:
             return f"{attribute}: the VNF package has no file {self.script_path}"
-        why = self.installation.problem(script)
+        why = install(self.options).problem(script)
         return f"{attribute}: {self.script_path}: {why}" if why else ""
 
 

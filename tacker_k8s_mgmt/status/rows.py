@@ -624,9 +624,9 @@ def _state(status: BalancerStatus | None, wanted: LoadBalancer) -> Cell:
 
 
 def _faults(status: BalancerStatus, wanted: LoadBalancer) -> Iterator[Finding]:
-    if status.api_port != wanted.api_port:
-        text = f"the API is at port {status.api_port}, not at {wanted.api_port}"
-        yield Finding(text, _HEAL_BALANCER)
+    for option in wanted.options:
+        if text := option.difference(status):
+            yield Finding(text, _HEAL_BALANCER)
     if not status.active:
         yield Finding("HAProxy does not run", _STOPPED)
     elif not status.current:

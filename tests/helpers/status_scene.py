@@ -102,7 +102,7 @@ class Scene:
             nodes=tuple(self.nodes.values()),
             balancer=BalancerStatus(
                 **self.balancing,
-                api_port=self.port,
+                options={"api_port": self.port},
                 control_planes=tuple(self.backends.values()),
                 workers=tuple(self.routes.values()),
                 services=tuple(self.services),

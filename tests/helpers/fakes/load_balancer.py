@@ -90,7 +90,7 @@ class FakeBalancer:
             active=self._site.balancer_runs,
             enabled=True,
             current=True,
-            api_port=spec.api_port if spec else None,
+            options={"api_port": spec.api_port if spec else None},
             control_planes=_up(spec.control_planes if spec else ()),
             workers=_up(sorted(self._site.routes)),
             services=self._site.exposed,

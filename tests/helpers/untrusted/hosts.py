@@ -12,7 +12,7 @@ from tacker_k8s_mgmt.features.pod_network import probe
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model import exposure, load_balancer, nodes, playbooks
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.model.playbooks import recorded
+from tacker_k8s_mgmt.model.playbooks import progress_fields
 from tacker_k8s_mgmt.operations.records import ClusterRecords
 from tacker_k8s_mgmt.remote import vms
 from tacker_k8s_mgmt.remote.ansible import cluster_directory, playbook_runner, server
@@ -47,7 +47,7 @@ def _progress(line: str) -> None:
     ):
         progress.where(), progress.estimate(), progress.failures
         playbooks.described(progress.failures)
-        json.dumps(recorded(progress), allow_nan=False)
+        json.dumps(progress_fields(progress), allow_nan=False)
 
 
 def _inventory(records: ClusterRecords) -> None:

@@ -214,7 +214,7 @@ TEXTS: Mapping[str, Fed] = {
         ),
         *("journal._records", "model.untrusted.number_of"),
         *("model.timeline.Timeline.add", "model.timeline._step"),
-        *("model.playbooks.look", "model.playbooks.RunSummary.read"),
+        *("model.playbooks.look",),
     ),
     "a journal's beginning": parsed(
         JOURNAL[0] | JOURNAL[4] | {"event": "operation-start"},

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps of an operation and the code that calls the script over SSH."""
 
+import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,9 +15,11 @@ import pytest
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.model.load_balancer import (
     BalancerStatus,
     ExposedService,
+    InstallOption,
     ScriptCall,
     Server,
     expose,
@@ -116,6 +119,13 @@ def test_locale_of_the_vm_does_not_matter(fresh, decimal_comma):
     assert balancer.status().api_port == 8443
 
 
+HAPROXY = '{"active": true, "enabled": true, "current": true}'
+REPORT = (
+    '{{"format": 1, "haproxy": {haproxy}, "control_planes": [], "workers": [], '
+    '"services": [], "api_port": {more}}}'
+)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -124,6 +134,8 @@ def test_locale_of_the_vm_does_not_matter(fresh, decimal_comma):
         pytest.param("[]", id="a list"),
         pytest.param("{}", id="an empty object"),
         pytest.param('{"format": 2}', id="another format"),
+        pytest.param(REPORT.format(haproxy=HAPROXY, more='"true"'), id="a text"),
+        pytest.param(REPORT.format(haproxy=HAPROXY, more="true"), id="no port"),
         pytest.param('{"format": 1, "haproxy": null, "workers": []}', id="a hole"),
     ],
 )
@@ -192,7 +204,7 @@ def test_install_and_status_work_with_the_real_script(fresh):
         active=True,
         enabled=True,
         current=False,
-        api_port=8443,
+        options={"api_port": 8443},
         control_planes=(Server("cp-1", "10.0.0.1"), Server("cp-2", "fd00::2")),
         workers=(Server("w-1", "10.0.0.3"),),
         services=(),
@@ -465,3 +477,37 @@ def test_a_failure_carries_the_scripts_line(script, reason):
     assert str(caught.value).startswith(
         f"The load balancer on 10.99.0.12 refused `install`: {reason} Its earlier"
     )
+
+
+TIMEOUT = InstallOption(
+    "client_timeout", 90, "clients wait for {actual}, not for {wanted}", contract=3
+)
+
+
+class TestInstallOption:
+    def test_one_that_is_given_demands_its_contract(self):
+        port = InstallOption("api_port", 6443, "{actual} {wanted}")
+        call = load_balancer.install((port, TIMEOUT))
+        words = ("--api-port", "6443", "--client-timeout", "90")
+        assert call == ScriptCall(
+            "install", words, "", None, 3, "external_lb_param.client_timeout"
+        )
+        without = replace(TIMEOUT, wanted=None)
+        call = load_balancer.install((port, without))
+        assert call == ScriptCall("install", words[:2], limit=None)
+
+    @pytest.mark.parametrize(
+        ("actual", "wanted", "sentence"),
+        [
+            (90, 90, ""),
+            (None, None, ""),
+            (30, 90, "clients wait for 30, not for 90"),
+            (None, 90, "clients wait for the script's default, not for 90"),
+            (30, None, "clients wait for 30, not for the script's default"),
+        ],
+    )
+    def test_what_is_otherwise_is_said(self, actual, wanted, sentence):
+        more = f'6443, "new": true, "client_timeout": {json.dumps(actual)}'
+        report = REPORT.format(haproxy=HAPROXY, more=more)
+        option = replace(TIMEOUT, wanted=wanted)
+        assert option.difference(parse_status(report)) == sentence

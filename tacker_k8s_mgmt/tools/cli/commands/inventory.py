@@ -166,8 +166,9 @@ class DryRunSite:
         return ""
 
     def status(self) -> BalancerStatus:
-        port = self._wanted.api_port if self._wanted else None
-        return BalancerStatus(True, True, True, port, (), (), ())
+        options = self._wanted.options if self._wanted else ()
+        reported = {option.name: option.wanted for option in options}
+        return BalancerStatus(True, True, True, reported, (), (), ())
 
 
 _SHOWN = ("hosts.yaml", "vars.json")
