@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tacker_k8s_mgmt.errors import ClusterError
 from tacker_k8s_mgmt.model import network_plugins, untrusted
@@ -331,6 +331,30 @@ class MachineIdentity:
     ahead: float = 0.0
 
 
+class Fault(NamedTuple):
+    """Why a node cannot be used, and what to do.
+
+    :param text: ends with what says so, such as the taint.
+    """
+
+    text: str
+    remedy: str
+
+
+# Taints that keep all ordinary pods away until something has been done for the node
+# (Kubernetes' "Well-Known Labels, Annotations and Taints"). Those of pressure come and
+# go with the load, and all others are asked for.
+_NOT_YET = {
+    "node.cloudprovider.kubernetes.io/uninitialized": (
+        "the cloud controller has not initialized it"
+    ),
+    "node.kubernetes.io/network-unavailable": "its network is not set up",
+    "node.kubernetes.io/not-ready": "it is still marked as not Ready",
+    "node.kubernetes.io/unreachable": "it is still marked as unreachable",
+}
+_REMOVED = "Look at the log of the controller that takes the taint away."
+
+
 @dataclass(frozen=True)
 class NodeObject:
     """A Node object.
@@ -339,6 +363,7 @@ class NodeObject:
     VM whose kubelet reports for it (``/etc/machine-id``,
     ``/proc/sys/kernel/random/boot_id``).
 
+    :param ready: whether its kubelet reports that it can run pods.
     :param reason: the kubelet's reason for not being Ready; "" if it is.
     :param unschedulable: whether it is cordoned.
     :param taints: as in its ``spec``.
@@ -365,6 +390,14 @@ class NodeObject:
     in_maintenance: bool = False
 
     @property
+    def faults(self) -> tuple[Fault, ...]:
+        """Why it cannot take any pod although its kubelet reports it as Ready."""
+        keys = dict.fromkeys(taint["key"] for taint in self.taints)
+        waits = ((key, _NOT_YET[key]) for key in keys if key in _NOT_YET)
+        found = tuple(Fault(f"{why} (taint {key})", _REMOVED) for key, why in waits)
+        return found if self.ready else ()
+
+    @property
     def problem(self) -> str:
         """Why it cannot take any pod, although its kubelet may be Ready; "" if it can.
 
@@ -372,19 +405,9 @@ class NodeObject:
         """
         if not self.ready:
             return self.reason or "not Ready"
-        keys = dict.fromkeys(taint["key"] for taint in self.taints)
-        why = ((key, _NOT_YET[key]) for key in keys if key in _NOT_YET)
-        return "; ".join(f"{reason} (taint {key})" for key, reason in why)
+        return "; ".join(fault.text for fault in self.faults)
 
-
-# Taints that keep all ordinary pods away until something has been done for the node
-# (Kubernetes' "Well-Known Labels, Annotations and Taints"). Those of pressure come and
-# go with the load, and all others are asked for.
-_NOT_YET = {
-    "node.cloudprovider.kubernetes.io/uninitialized": (
-        "the cloud controller has not initialized it"
-    ),
-    "node.kubernetes.io/network-unavailable": "its network is not set up",
-    "node.kubernetes.io/not-ready": "it is still marked as not Ready",
-    "node.kubernetes.io/unreachable": "it is still marked as unreachable",
-}
+    @property
+    def plane_problem(self) -> str:
+        """Why a control plane on it does not work, for which taints do not matter."""
+        return "" if self.ready else self.problem

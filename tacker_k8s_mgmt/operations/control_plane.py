@@ -147,7 +147,7 @@ class ControlPlaneGuard:
             member=plane.etcd_member_name,
             address=plane.address,
             api_readiness=problem,
-            node_problem="" if node and node.ready else readiness_problem(node),
+            node_problem=node.plane_problem if node else readiness_problem(None),
         )
 
 

@@ -9,6 +9,7 @@ from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects, Operatio
 from tacker_k8s_mgmt.remote.site import Site
 
 _FIRST_PAUSE = 0.2  # seconds; each later one doubles it, up to the poll interval
+_KUBELET = "Look at the kubelet's log on them, and fix it."
 _TRANSIENT = (errors.ConnectError, errors.CommandTimeout, errors.CommandFailed)
 
 
@@ -33,18 +34,21 @@ def wait_ready(state: ClusterState, nodes: Sequence[Node]) -> NodeObjects:
         reasons = ((n.name, readiness_problem(seen.get(n.name))) for n in nodes)
         return "; ".join(f"{name}: {reason}" for name, reason in reasons if reason)
 
-    wait_until_healthy(
-        state.deps,
-        problem,
-        "these nodes are not Ready: {left}.",
-        "Look at the kubelet's log on them or, where a taint is named, at the log of "
-        "the controller that takes it away, and fix it.",
-    )
+    def hint() -> str:
+        found = (seen[node.name].faults for node in nodes if node.name in seen)
+        remedies = (fault.remedy for faults in found for fault in faults)
+        return " ".join(dict.fromkeys((_KUBELET, *remedies)))
+
+    text = "these nodes are not Ready: {left}."
+    wait_until_healthy(state.deps, problem, text, hint)
     return seen
 
 
 def wait_until_healthy(
-    deps: OperationContext, problem: Callable[[], str], detail: str, hint: str
+    deps: OperationContext,
+    problem: Callable[[], str],
+    detail: str,
+    hint: str | Callable[[], str],
 ) -> None:
     """Call *problem* until it returns "".
 
@@ -52,6 +56,7 @@ def wait_until_healthy(
     may be unreachable for a while. There is at least one call, whatever the limit.
 
     :param detail: the error's text, with ``{left}`` for the problem.
+    :param hint: what to do, or returns it for the last problem.
     :raises ClusterError: there is a problem after ``ready_timeout``.
     :raises RemoteError: the call after ``ready_timeout`` fails.
     """
@@ -70,7 +75,8 @@ def wait_until_healthy(
             if late:
                 text = detail.format(left=left)
                 raise errors.ClusterError(
-                    detail=f"After {deps.ready_timeout:g} s {text}", hint=hint
+                    detail=f"After {deps.ready_timeout:g} s {text}",
+                    hint=hint if isinstance(hint, str) else hint(),
                 )
         deps.clock.sleep(pause)
         pause = min(2 * pause, deps.poll_interval)

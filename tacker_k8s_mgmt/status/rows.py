@@ -87,7 +87,6 @@ _LOST = Remedy(
     "Look at `journalctl -u kubelet` on it; heal its VNFC if it is lost.", Heal.VNFC
 )
 _LOOK = Remedy("Look at `journalctl -u kubelet` on it.")
-_CONTROLLER = Remedy("Look at the log of the controller that takes the taint away.")
 _ROLE = Role.LOAD_BALANCER
 _HEAL_BALANCER = Remedy(
     "Heal its VNFC: the new VM gets every node and every service.", Heal.VNFC
@@ -423,12 +422,11 @@ def _cluster(member: Member, answers: Answers) -> Cell:
 
 
 def _conditions(member: Member, seen: NodeObject) -> Iterator[Finding]:
-    problem = seen.problem
     if not seen.ready:
         remedy = _LOOK if member.is_plane else _LOST
-        yield Finding(f"not Ready: {problem.rstrip('.')}", remedy)
-    elif problem:
-        yield Finding(f"Ready, and takes no pods yet: {problem}", _CONTROLLER)
+        yield Finding(f"not Ready: {seen.problem.rstrip('.')}", remedy)
+    for fault in seen.faults:
+        yield Finding(f"Ready, but {fault.text}", Remedy(fault.remedy))
     if seen.unschedulable and not member.out_of_service:
         yield _cordoned(member.name, by_us=seen.cordoned_by_us)
     if member.place and seen.internal_ip not in ("", member.place.address):

@@ -43,6 +43,11 @@ def control_plane_not_ready(scene: Scene) -> None:
     scene.node(CP, ready=False, reason="no word")
 
 
+def without_network(scene: Scene) -> None:
+    key = "node.kubernetes.io/network-unavailable"
+    scene.node(W5, taints=({"key": key, "effect": "NoSchedule"},))
+
+
 def cordoned(scene: Scene) -> None:
     scene.node(W5, unschedulable=True)
 

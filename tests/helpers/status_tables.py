@@ -57,6 +57,14 @@ TABLE = [
         "Look at `journalctl -u kubelet` on it.",
     ),
     (
+        status_spoilers.without_network,
+        W5,
+        "VM listed Ready routed ",
+        "Ready, but its network is not set up (taint node.kubernetes.io/"
+        "network-unavailable)",
+        "the log of the controller that takes the taint away",
+    ),
+    (
         status_spoilers.cordoned,
         W5,
         "VM listed Ready,cordoned routed ",

@@ -209,7 +209,11 @@ class ClusterApi:
 
     def nodes(self) -> tuple[NodeObject, ...]:
         """Return the cluster's nodes, sorted by name."""
-        nodes = self._client.table("nodes", _NODE_FIELDS, read=_node)
+
+        def read(*values: Any) -> NodeObject:
+            return _node(**dict(zip(_NODE_FIELDS, values, strict=True)))
+
+        nodes = self._client.table("nodes", _NODE_FIELDS.values(), read)
         return tuple(sorted(nodes, key=lambda node: node.name))
 
     def uncertified(self, addresses: Sequence[str]) -> tuple[str, ...]:
@@ -371,27 +375,30 @@ class ClusterApi:
             self._client.run("patch", "node", *names, *patch)
 
 
-# Texts, not the objects that they are in: a kubelet may report 100,000 addresses and
-# conditions, whose indented JSON of one node would exceed a session's limit.
-_NODE_FIELDS = (
-    ".metadata.name",
-    ".metadata.uid",
-    ".metadata.creationTimestamp",
-    f".metadata.annotations['{CORDONED}']",
-    ".spec.unschedulable",
-    ".spec.providerID",
-    ".metadata.labels",
-    ".spec.taints",
-    '.status.addresses[?(@.type=="InternalIP")].address',
-    *(
-        f'.status.conditions[?(@.type=="Ready")].{name}'
-        for name in ("status", "reason", "message")
-    ),
-    *(f".status.nodeInfo.{name}" for name in ("kubeletVersion", "machineID", "bootID")),
-)
+# By parameters of _node. Texts, not the objects that they are in: a kubelet may report
+# 100,000 addresses and conditions, whose indented JSON of one node would exceed a
+# session's limit.
+_NODE_FIELDS = {
+    "name": ".metadata.name",
+    "uid": ".metadata.uid",
+    "created": ".metadata.creationTimestamp",
+    "cordoned": f".metadata.annotations['{CORDONED}']",
+    "unschedulable": ".spec.unschedulable",
+    "provider_id": ".spec.providerID",
+    "labels": ".metadata.labels",
+    "taints": ".spec.taints",
+    "addresses": '.status.addresses[?(@.type=="InternalIP")].address',
+    "ready": '.status.conditions[?(@.type=="Ready")].status',
+    "reasons": '.status.conditions[?(@.type=="Ready")].reason',
+    "messages": '.status.conditions[?(@.type=="Ready")].message',
+    "version": ".status.nodeInfo.kubeletVersion",
+    "machine_id": ".status.nodeInfo.machineID",
+    "boot_id": ".status.nodeInfo.bootID",
+}
 
 
 def _node(
+    *,
     name: str,
     uid: str | None,
     created: str | None,
@@ -404,22 +411,23 @@ def _node(
     ready: Sequence[str],
     reasons: Sequence[str],
     messages: Sequence[str],
-    *info: str | None,
+    version: str | None,
+    machine_id: str | None,
+    boot_id: str | None,
 ) -> NodeObject:
     """Return a node, given its :data:`_NODE_FIELDS`."""
     reason = _reason(ready, reasons, messages)
-    version, machine_id, boot_id = (text or "" for text in info)
     return NodeObject(
         name=name,
         ready=not reason,
         reason=reason,
         internal_ip=next(iter(addresses), ""),
-        kubelet_version=short(version, _LONGEST),
+        kubelet_version=short(version or "", _LONGEST),
         unschedulable=unschedulable is True,
         labels=labels or {},
         taints=tuple(taints or ()),
-        machine_id=machine_id,
-        boot_id=boot_id,
+        machine_id=machine_id or "",
+        boot_id=boot_id or "",
         provider_id=provider_id or "",
         uid=uid or "",
         created=created or "",

@@ -279,6 +279,7 @@ class TestUninitialized:
             scale_out(joining, "server-6")
         text = str(caught.value)
         assert f"are not Ready: {SIX}: Ready, but {UNINITIALIZED}" in text
+        assert "the log of the controller that takes the taint away" in text
         assert SIX not in [name for name, _ in joining.routes]
         assert "server-6" not in joining.files["joined.json"]
 
