@@ -86,12 +86,15 @@ class ScaleOut(Operation):
             f"{rest}."
         )
 
-    def workers_before(self) -> int | None:
-        """How many workers there were; None before Heat has listed them."""
-        machines = self._state.machines
-        if not machines.places:
-            return None
-        return sum(not self._is_target(vm) for vm in machines.workers)
+    def members_before(self, name: str) -> int | None:
+        """How many members a group had; None before Heat has listed it.
+
+        :param name: of the group.
+        """
+        for group in self._state.machines.groups:
+            if group.name == name:
+                return len(group.members) - len(group.having(self._stacks))
+        return None
 
     def _choose(self) -> None:
         members, _ = compare(self._state)

@@ -50,10 +50,11 @@ def run(kind: Any, site: FakeSite, wanted: Any = None, **arguments: Any) -> Fake
     work = kind(dependencies(wanted, site, clock), **arguments)
     redact = Redactor(wanted.secrets())
     left = getattr(work, "left", lambda: "")
-    before = getattr(work, "workers_before", None)
+    before = getattr(work, "members_before", None)
 
     def advice(error: Exception) -> tuple[str, tuple[str, ...]]:
-        return f"There were {before()} workers." if before else "", ()
+        count = before("worker_instance") if before else None
+        return f"There were {count} workers." if before else "", ()
 
     runner = Runner(kind.__name__, journal, clock, redact, left, advice)
     runner.run(work.steps())

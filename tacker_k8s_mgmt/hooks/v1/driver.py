@@ -244,9 +244,10 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
                 scale_out = ScaleOut(cluster, stacks=scale_out_id_list)
 
                 def advice(error: Exception) -> Advice:
-                    aspect, before = hook.sent.aspect, scale_out.workers_before()
+                    group = hook.sent.aspect
+                    before = scale_out.members_before(group)
                     return group_sizes.advice_after_scale_out(
-                        hook.instance, aspect, before
+                        hook.instance, group, before
                     )
 
                 hook.run(scale_out, advice=advice)

@@ -13,6 +13,8 @@ from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.operations.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
+from tacker_k8s_mgmt.operations.scale import ScaleOut
+from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.heat_site import HeatSite, delete_in_nova, heat_rebuilds
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.operations import (
@@ -20,6 +22,7 @@ from tests.helpers.operations import (
     FIVE,
     MASTER,
     SEVEN,
+    dependencies,
     heal_end,
     heal_start,
     instantiated,
@@ -436,6 +439,17 @@ class TestOtherVdu:
         mixed.others.append("gw-2")
         scale_out(mixed, "gw-2")
         assert state(mixed) == before
+
+    def test_the_size_before_a_scale_out_is_that_of_its_group(self, mixed):
+        """A rollback of Tacker's v1 API is compared with it."""
+        mixed.workers.append(machine(Role.WORKER, 7))
+        new = ["member-server-7", "member-gw-2"]
+        mixed.others.append("gw-2")
+        work = ScaleOut(dependencies(params(), mixed, FakeClock()), stacks=new)
+        assert work.members_before("w_group") is None
+        work.steps()[0].act()
+        assert work.members_before("w_group") == 2
+        assert work.members_before("gw_group") == 1
 
     def test_scale_out_of_one_that_is_gone(self, mixed):
         text = refused(scale_out, mixed, "gw-3")
