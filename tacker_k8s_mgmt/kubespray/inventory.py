@@ -67,14 +67,14 @@ def render(
 
     The nodes keep their order: kubespray's leading control plane is the first one.
 
-    :param previous: the present inventory. Its workers keep their login if their VM is
-        the same.
-    :param renewed: names of workers that get the parameters' login nevertheless.
+    :param previous: the present inventory. Its nodes keep their login if their VM is
+        the same, but for control planes.
+    :param renewed: names of nodes that get the parameters' login nevertheless.
     :param without_etcd: names of control planes whose etcd member is gone already.
     :raises ClusterError: a compute host for a label is not known.
     """
     _refuse_unknown_hosts(nodes, params)
-    kept = worker_logins(previous) if previous else {}
+    kept = kept_logins(previous) if previous else {}
 
     def login(node: Node) -> Mapping[str, str]:
         if not node.is_control_plane and node.name not in renewed:
@@ -141,8 +141,11 @@ def parse(text: str) -> tuple[Node, ...]:
     return tuple(node for node, _ in nodes)
 
 
-def worker_logins(text: str) -> dict[str, Mapping[str, str]]:
-    """The login variables of each worker, by server id; none of a text of others."""
+def kept_logins(text: str) -> dict[str, Mapping[str, str]]:
+    """The login variables by server id, without control planes.
+
+    :returns: nothing of a text that is not from :func:`render`.
+    """
     return {
         node.server_id: {name: str(host[name]) for name in _LOGIN if name in host}
         for node, host in _nodes_in(text) or ()
@@ -153,10 +156,10 @@ def worker_logins(text: str) -> dict[str, Mapping[str, str]]:
 def account(
     wanted: Account, login: Mapping[str, str], read: Callable[[str], str | None]
 ) -> Account:
-    """The account with which Ansible logs in to a worker.
+    """The account with which Ansible logs in to a node.
 
     :param wanted: the request's.
-    :param login: what :func:`worker_logins` returns of the worker.
+    :param login: what :func:`kept_logins` returns of the node.
     :param read: returns the text of a file in the cluster's directory.
     """
     secret = login.get("ansible_password") or login.get("ansible_become_password")

@@ -224,14 +224,14 @@ def certified_addresses(text: str) -> Sequence[str]:
 
 
 def _options(params: ClusterRequest, nic_mtus: Collection[int]) -> dict[str, Any]:
-    """The variables of the options of ``cluster``.
+    """The variables of options.
 
     Most options declare theirs (:class:`.structure.Sets`); the others depend
     on several options.
     """
     options = params.cluster
     openstack, storage = options.openstack, options.storage
-    built = structure.variables(options)
+    built = structure.variables(params)
     if params.tenants:
         built[_ADMISSION_PLUGINS] = _NO_EXTERNAL_IPS
     built |= variables(options, params.address_family, nic_mtus)

@@ -38,17 +38,26 @@ class RoleSpec:
     :param parameter: the structure of the request that selects them.
     :param vdu: a pattern in the names of their VDUs.
     :param groups: of kubespray's inventory; none where they are no nodes.
+    :param ports: at which the nodes of other roles, and the load balancer if it has
+        routes to them, reach them by TCP; each with what for.
     :param login: begins the names of the structure's attributes for the login.
     :param route: the option with which the load balancer's script gets them.
-    :param scales: whether there may be none of them, and incomplete ones among them.
+    :param least: how many complete ones there always have to be; None where their
+        number is fixed, and each has to be complete for an instantiation.
     """
 
     parameter: str
     vdu: str
     groups: tuple[str, ...] = ()
+    ports: tuple[tuple[int, str], ...] = ()
     login: str = ""
     route: str = ""
-    scales: bool = False
+    least: int | None = None
+
+    @property
+    def scales(self) -> bool:
+        """Whether VMs of it may be added, taken out and incomplete."""
+        return self.least is not None
 
     @property
     def has_etcd(self) -> bool:
@@ -68,10 +77,11 @@ ROLES: Mapping[Role, RoleSpec] = MappingProxyType(
             "master_node",
             "master|control",
             ("kube_control_plane", "etcd"),
+            ((6443, "at which the nodes and the load balancer reach the API"),),
             route="--control-plane",
         ),
         Role.WORKER: RoleSpec(
-            "worker_node", "work|node", ("kube_node",), route="--worker", scales=True
+            "worker_node", "work|node", ("kube_node",), route="--worker", least=0
         ),
         Role.LOAD_BALANCER: RoleSpec("external_lb_param", "lb|balanc", login="ssh_"),
     }
@@ -112,7 +122,7 @@ class Node(Machine):
     """A VM with its names in the cluster, which it keeps for life.
 
     :param name: name in the inventory and in Kubernetes, an RFC 1123 label.
-    :param etcd_member_name: "" on workers.
+    :param etcd_member_name: "" on nodes that are no control planes.
     """
 
     name: str = field(kw_only=True)
@@ -170,7 +180,7 @@ def _server(url: str) -> tuple[str, int | None]:
 def name_nodes(
     machines: Iterable[Machine], previous: Sequence[Node] = ()
 ) -> tuple[Node, ...]:
-    """Name control-plane and worker VMs.
+    """Name the VMs of nodes.
 
     Names are made of role and cluster address, so that a VM that Heat rebuilds on the
     same port gets the same name. Nodes of the previous inventory keep names and

@@ -230,8 +230,9 @@ def refuse_rebuilt(
     """Check that an update of the stack builds no node again that is to stay.
 
     Heat replaces with whatever update what is marked unhealthy, which an abandoned
-    heal, or an operator, has done. A worker that is dead loses nothing; one that is
-    not Ready may run its pods, as all do without the load balancer.
+    heal, or an operator, has done. One that is dead loses nothing, unless it is a
+    control plane; one that is not Ready may run its pods, as all do without the load
+    balancer.
 
     :raises UnsupportedOperation: it would.
     """
@@ -311,15 +312,15 @@ def _refuse_moved(
 ) -> None:
     """Check that the addresses in the cluster are as recorded.
 
-    Names, certificates, etcd members and every kubelet's connection depend on them. A
-    worker that leaves may have lost its address.
+    Names, certificates, etcd members and every kubelet's connection depend on them. One
+    that leaves may have lost its address, unless it is a control plane.
     """
-    workers = {vm.server_id for vm in without_planes(state.machines.nodes)}
+    others = {vm.server_id for vm in without_planes(state.machines.nodes)}
     moved = membership.moved(state.machines, previous, state.balancer)
     stay = [
         text
         for server_id, text in moved.items()
-        if not (server_id in workers and leaves(server_id))
+        if not (server_id in others and leaves(server_id))
     ]
     if stay:
         raise errors.UnsupportedOperation(

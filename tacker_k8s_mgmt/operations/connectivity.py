@@ -184,7 +184,7 @@ class ConnectivityEnd(Operation):
             )
 
     def _reach(self) -> None:
-        """Wait for load balancer, control planes and workers at a new address."""
+        """Wait for load balancer, control planes and other nodes at a new address."""
         state = self._state
         balancer = state.machines.load_balancer
         if balancer is not None:
@@ -203,8 +203,8 @@ class ConnectivityEnd(Operation):
             n for n in self._moved if not readiness.readiness_problem(seen.get(n.name))
         ]
         # The control planes were reached just now.
-        workers = without_planes(state.nodes)
-        doubtful = [node for node in workers if node not in expected]
+        others = without_planes(state.nodes)
+        doubtful = [node for node in others if node not in expected]
         down = state.site.unusable(doubtful)
         self._out = frozenset((*down, *(node.name for node in self._gone)))
         if down:

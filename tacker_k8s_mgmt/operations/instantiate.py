@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
-from tacker_k8s_mgmt.model.nodes import Role, name_nodes
+from tacker_k8s_mgmt.model.nodes import name_nodes, of_role
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.vim import ClusterAccess
 from tacker_k8s_mgmt.operations import (
@@ -104,20 +104,21 @@ class Instantiate(Operation):
         return f"Left as they are: {' and '.join(parts)}." if parts else ""
 
     def _find_machines(self) -> None:
-        """Find the VMs of the cluster; if there are workers, one has to be complete.
+        """Find the VMs of the cluster; of each role that has some, one is complete.
 
         :raises DiscoveryError: they do not fit the parameters.
         """
         state = self._state
         machines = state.machines = state.site.machines()
         machines.require_whole()
-        late = [vm for vm in machines.unfinished if vm.role is Role.WORKER]
-        if late and not machines.workers:
-            raise errors.ClusterError(
-                detail=f"No worker VM is complete: {late[0].state}.",
-                hint="Look why with `openstack stack failures list --long "
-                f"{machines.stack_id}`, and fix it.",
-            )
+        for late in machines.unfinished:
+            if not of_role(machines.vms, late.role):
+                raise errors.ClusterError(
+                    detail=f"No {late.role.value} VM is complete: {late.state}.",
+                    hint="Look why with `openstack stack failures list --long "
+                    f"{machines.stack_id}`, and fix it.",
+                )
+        preconditions.see_enough(machines.nodes, state.params)
         previous = state.inventory_nodes()
         settle(state, previous)
         state.nodes = name_nodes(state.machines.nodes, previous=previous)

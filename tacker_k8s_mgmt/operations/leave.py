@@ -13,7 +13,7 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
-from tacker_k8s_mgmt.model.nodes import Node, names_of, without_planes
+from tacker_k8s_mgmt.model.nodes import ROLES, Node, names_of, without_planes
 from tacker_k8s_mgmt.operations import balancing, playbook_inputs, preconditions
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.topology.membership import Membership
@@ -236,7 +236,7 @@ class Leave:
             )
 
     def run_remove(self) -> None:
-        """Run kubespray's ``remove-node.yml`` for the workers among them."""
+        """Run kubespray's ``remove-node.yml`` for those that are no control planes."""
         state, found = self._state, self.leaving
         if state.params.changed_logins:
             nodes = state.inventory_nodes()
@@ -304,9 +304,9 @@ class Leave:
         self._left = ""
 
     def _renewed(self, nodes: Sequence[Node]) -> Collection[str]:
-        """All names, if the request changes the login of workers that stay."""
-        changed = "worker_node" in self._state.params.changed_logins
-        return [n.name for n in nodes] if self._renews_logins and changed else ()
+        """The names of those that stay and whose login the request changes."""
+        changed = self._state.params.changed_logins if self._renews_logins else ()
+        return [n.name for n in nodes if ROLES[n.role].parameter in changed]
 
 
 def _refuse_wrong_login(

@@ -92,7 +92,7 @@ def write_inputs(
     A control plane that can lead a playbook run comes first.
 
     :param params: in place of the request's with the cluster's Kubernetes version.
-    :param renewed: names of workers whose login changes while their VM stays; none
+    :param renewed: names of nodes whose login changes while their VM stays; none
         where VMs are made, because the credentials of the request are theirs.
     :param without_etcd: names of control planes whose etcd member is already removed.
     """

@@ -14,7 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.nodes import HINT, NOTED, REFUSED, Node, listed
+from tacker_k8s_mgmt.model.nodes import (
+    HINT,
+    NOTED,
+    REFUSED,
+    ROLES,
+    Machine,
+    Node,
+    listed,
+    of_role,
+)
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.site import Site
@@ -85,6 +94,22 @@ def check_server(site: Site, *findings: str) -> None:
 def vim_name(params: ClusterRequest, vnf_id: str) -> str:
     """The name of the cluster's VIM: the request's, or one made of the VNF's id."""
     return params.vim_name or f"kubernetes_vim_{vnf_id}"
+
+
+def see_enough(nodes: Sequence[Machine], params: ClusterRequest) -> None:
+    """Check that the cluster has as many nodes of each role as it needs.
+
+    :param nodes: those that it is to have.
+    :raises UnsupportedOperation: it would have fewer.
+    """
+    for role in params.node_groups:
+        spec, count = ROLES[role], len(of_role(nodes, role))
+        if count < (spec.least or 0):
+            raise errors.UnsupportedOperation(
+                detail=f"The cluster needs {spec.least} VM(s) of the role {role.value} "
+                f"({spec.parameter}) at least, and would have {count}.",
+                hint="Let the VNFD and the request have so many.",
+            )
 
 
 LOG = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
-from tacker_k8s_mgmt.operations import balancing, playbook_inputs
+from tacker_k8s_mgmt.operations import balancing, playbook_inputs, preconditions
 from tacker_k8s_mgmt.operations.compare import compare, refuse_unfinished
 from tacker_k8s_mgmt.operations.join import Join
 from tacker_k8s_mgmt.operations.leave import Leave, delete_nodes
@@ -373,9 +373,9 @@ class ScaleIn(Operation):
                 "scaled; nothing was changed.",
                 hint="Take the scaling aspect of the control plane out of the VNFD.",
             )
-        staying = {
-            node.server_id: node.name for node in members.nodes if node not in leaving
-        }
+        rest = [node for node in members.nodes if node not in leaving]
+        preconditions.see_enough(rest, state.params)
+        staying = {node.server_id: node.name for node in rest}
         for group in state.machines.groups:
             self._see_choice(group, staying)
         self._leave.classify(leaving, members, seen)

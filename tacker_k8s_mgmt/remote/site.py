@@ -405,15 +405,15 @@ class Site(Vnf):
     ) -> Mapping[str, errors.RemoteError]:
         """Return why Ansible cannot use nodes, tried in parallel, by their names.
 
-        It needs a login, a file and sudo. Workers are logged in to as the inventory
-        has it, because Ansible will be; see :func:`.inventory.render`.
+        It needs a login, a file and sudo. Nodes that keep their login are logged in to
+        as the inventory has it, because Ansible will be; see :func:`.inventory.render`.
 
-        :param renewed: names of workers for which it gets the request's login.
+        :param renewed: names of nodes for which it gets the request's login.
         """
         if not nodes:
             return {}
         self._keys()
-        logins = inventory.worker_logins(self.workdir.read(inventory.FILE_NAME) or "")
+        logins = inventory.kept_logins(self.workdir.read(inventory.FILE_NAME) or "")
 
         def why(node: Node) -> errors.RemoteError | None:
             login = None if node.name in renewed else logins.get(node.server_id)
@@ -493,7 +493,7 @@ class Site(Vnf):
         if not nodes:
             return
         self._keys()
-        logins = inventory.worker_logins(self.workdir.read(inventory.FILE_NAME) or "")
+        logins = inventory.kept_logins(self.workdir.read(inventory.FILE_NAME) or "")
 
         def prepare(node: Node) -> str:
             account = self._account(node, logins.get(node.server_id) or {})

@@ -422,7 +422,8 @@ class ClusterRequest(Structure):
     @property
     def node_groups(self) -> Mapping[Role, NodeGroup]:
         """The structures with the VMs of nodes."""
-        return {Role.CONTROL_PLANE: self.control_plane, Role.WORKER: self.workers}
+        found = {Role.CONTROL_PLANE: self.control_plane, Role.WORKER: self.workers}
+        return {role: group for role, group in found.items() if group}
 
     @property
     def vms(self) -> Mapping[Role, NodeGroup | LoadBalancer]:

@@ -208,11 +208,6 @@ class Machines:
         return of_role(self.vms, Role.CONTROL_PLANE)
 
     @property
-    def workers(self) -> tuple[Machine, ...]:
-        """Those of workers."""
-        return of_role(self.vms, Role.WORKER)
-
-    @property
     def load_balancer(self) -> Machine | None:
         """That of the load balancer, if there is one."""
         return next(iter(of_role(self.vms, Role.LOAD_BALANCER)), None)

@@ -18,7 +18,7 @@ from tacker_k8s_mgmt.hooks.v1 import stack, vim_registry
 from tacker_k8s_mgmt.hooks.v1.hook import V1Site
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 from tests.contract.v1_instances import hook
-from tests.helpers.heat_stacks import SIMPLE
+from tests.helpers.heat_stacks import SIMPLE, workers_of
 from tests.helpers.samples import parsed
 
 CONTEXT = tacker_context.get_admin_context()
@@ -54,7 +54,7 @@ def asked(monkeypatch, tmp_path):
 def test_the_vims_region_is_asked(asked, monkeypatch):
     one, regions = asked
     monkeypatch.setattr(heat, "list_resources", lambda *_: SIMPLE)
-    assert len(one.machines().workers) == 2
+    assert len(workers_of(one.machines())) == 2
     assert regions == [("u", "RegionTwo")]
 
 
@@ -81,7 +81,7 @@ class TestExpected:
 
         monkeypatch.setattr(heat, "list_resources", listed)
         one.expect_stack()
-        assert len(one.machines().workers) == 2
+        assert len(workers_of(one.machines())) == 2
         assert len(one.group_sizes()) == 1
         one.expect_stack()
         assert len(listings) == len(regions) == 1

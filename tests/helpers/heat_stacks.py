@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tacker_k8s_mgmt.errors import DiscoveryError
-from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.model.nodes import Machine, Role, of_role
 from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, find_machines
 from tests.helpers.samples import nested, parsed, vm
 
@@ -29,6 +29,10 @@ BALANCER = vm(
     "lb",
     {"externalLB_CP1": "10.99.0.19", "externalLB_CP2": "10.10.0.9"},
 )
+
+
+def workers_of(machines: Machines) -> tuple[Machine, ...]:
+    return of_role(machines.vms, Role.WORKER)
 
 
 def worker(number: int, stack_id: str, **options: Any) -> list[StackResource]:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
@@ -38,7 +38,7 @@ from pydantic import (
 from tacker_k8s_mgmt import files
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model import network_plugins, untrusted
-from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.model.nodes import ROLES, Machine, Role
 from tacker_k8s_mgmt.request import fields, operator_server, profiles, reader, secrets
 from tacker_k8s_mgmt.request import structure as key_aliases
 from tacker_k8s_mgmt.request.applications import Application, SourceFile
@@ -500,7 +500,7 @@ class _Vm(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    role: Literal["control-plane", "worker", "load-balancer"]
+    role: Role
     aspect_id: str = ""
     ssh_address: Annotated[str, BeforeValidator(_address)]
     address: Annotated[str, BeforeValidator(_address)] | None = None
@@ -521,7 +521,7 @@ def _read(path: str) -> tuple[str, list[Machine]]:
         ) from error
     return document.name, [
         Machine(
-            Role(vm.role),
+            vm.role,
             vm.server_id or _server_id(number),
             vm.ssh_address,
             vm.address or vm.ssh_address,
@@ -537,39 +537,39 @@ def listed(path: str, params: ClusterRequest) -> list[Machine]:
     :raises UsageError: it cannot be read, or its VMs do not fit the parameters.
     """
     name, machines = _read(path)
-    if not params.load_balancer and any(m.role is Role.LOAD_BALANCER for m in machines):
-        raise UsageError(
-            f"{name} has a load-balancer, and the request no external_lb_param"
-        )
-    known = _worker_aspects(params)
+    known = _aspects(params)
     for number, machine in enumerate(machines):
-        if machine.role is not Role.WORKER or machine.aspect_id in known:
-            continue
-        if machine.aspect_id:
+        role, aspect_id = machine.role, machine.aspect_id
+        parameter = ROLES[role].parameter
+        if role not in known:
             raise UsageError(
-                f"{name} has the aspect_id {machine.aspect_id}, and the "
-                "request no such aspect in worker_node.aspects"
+                f"{name} has a {role.value}, and the request no {parameter}"
             )
-        machines[number] = replace(machine, aspect_id=known[0])
+        if aspect_id and aspect_id not in known[role]:
+            raise UsageError(
+                f"{name} has the aspect_id {aspect_id}, and the "
+                f"request no such aspect in {parameter}.aspects"
+            )
+        if aspect_id not in known[role]:
+            machines[number] = replace(machine, aspect_id=known[role][0])
     return machines
 
 
 def assumed(params: ClusterRequest, control_planes: int, workers: int) -> list[Machine]:
-    """Example VMs, with a load balancer if the parameters have one.
+    """Example VMs, one of each further role that the parameters have.
 
     :raises UsageError: there are more VMs than example addresses.
     """
-    roles = [Role.CONTROL_PLANE] * control_planes + [Role.WORKER] * workers
-    if params.load_balancer:
-        roles.append(Role.LOAD_BALANCER)
+    numbers = {Role.CONTROL_PLANE: control_planes, Role.WORKER: workers}
+    roles = [role for role in params.vms for _ in range(numbers.get(role, 1))]
     if len(roles) > _MOST:
         raise UsageError(f"there are addresses for {_MOST} VMs; give --machines FILE")
     outside, inside = _EXAMPLES[params.address_family]
-    aspects = itertools.cycle(_worker_aspects(params))
+    aspects = {role: itertools.cycle(ids) for role, ids in _aspects(params).items()}
     selectors = {_place_of(selector): selector for selector in vm_selectors(params)}
     machines = []
     for number, role in enumerate(roles):
-        aspect_id = next(aspects) if role is Role.WORKER else ""
+        aspect_id = next(aspects[role])
         selector = selectors[role, aspect_id]
         network = outside if selector.ssh_cp == selector.nic_cp else inside
         addresses = str(outside[_FIRST + number]), str(network[_FIRST + number])
@@ -577,10 +577,12 @@ def assumed(params: ClusterRequest, control_planes: int, workers: int) -> list[M
     return machines
 
 
-def _worker_aspects(params: ClusterRequest) -> list[str]:
-    """The possible ``aspect_id`` of workers; "" stands for worker_node's own."""
-    places = map(_place_of, vm_selectors(params))
-    return [aspect_id for role, aspect_id in places if role is Role.WORKER]
+def _aspects(params: ClusterRequest) -> Mapping[Role, Sequence[str]]:
+    """The possible ``aspect_id`` by role; "" stands for that of the structure."""
+    found: dict[Role, list[str]] = {}
+    for role, aspect_id in map(_place_of, vm_selectors(params)):
+        found.setdefault(role, []).append(aspect_id)
+    return found
 
 
 def _place_of(selector: VmSelector) -> tuple[Role, str]:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.model.nodes import ROLES
+from tacker_k8s_mgmt.model.nodes import ROLES, Role
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.request import structure
 from tacker_k8s_mgmt.request.accounts import Account
@@ -198,15 +198,19 @@ _STAND_INS: Mapping[str, dict[str, Any]] = {
 _NODES = tuple(f"{spec.parameter}." for spec in ROLES.values() if spec.groups)
 _SSH = 22
 _KUBELET = (10250, "at which the API reaches the kubelets")
-_API = (6443, "at which the nodes and the load balancer reach the API")
 #: By structure, who sends what to its VMs: structure, TCP port, what for.
 _NEEDED: Mapping[str, Sequence[tuple[str, int, str]]] = {
-    "master_node": (
-        ("master_node", *_KUBELET),
-        ("worker_node", *_API),
-        ("external_lb_param", *_API),
-    ),
-    "worker_node": (("master_node", *_KUBELET),),
+    spec.parameter: (
+        (ROLES[Role.CONTROL_PLANE].parameter, *_KUBELET),
+        *(
+            (other.parameter, *port)
+            for other in ROLES.values()
+            if other is not spec and (other.groups or spec.route)
+            for port in spec.ports
+        ),
+    )
+    for spec in ROLES.values()
+    if spec.groups
 }
 
 

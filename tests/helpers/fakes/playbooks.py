@@ -56,8 +56,11 @@ class FakePlaybooks:
         return {node.name: node for node in inventory.parse(text)}
 
     def _cluster(self, request: PlaybookRequest) -> None:
-        if not request.limit:
-            self._join(self._inventory().values())
+        known, limit = self._inventory(), request.limit.split(",")
+        if request.limit:
+            self._join(known[name] for name in limit if name in known)
+        else:
+            self._join(known.values())
             self._site.change(
                 "etcd_scripts", frozenset(n.name for n in self._planes()[:1])
             )

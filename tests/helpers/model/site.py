@@ -191,8 +191,7 @@ class ModelSite(FakeSite):
             unfinished.append(Unfinished(balancer.role, balancer.server_id, late))
             balancer = None
         every = (
-            *found.control_planes,
-            *found.workers,
+            *found.nodes,
             *((balancer,) if balancer else ()),
         )
         unfinished += [

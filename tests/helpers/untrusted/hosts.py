@@ -52,7 +52,7 @@ def _progress(line: str) -> None:
 
 def _inventory(records: ClusterRecords) -> None:
     text = records.last_inventory()
-    assert text is None or inventory.worker_logins(text) is not None
+    assert text is None or inventory.kept_logins(text) is not None
     found = inventory.parse(text or "")
     for node in found:
         nodes.member_number(node)

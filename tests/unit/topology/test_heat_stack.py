@@ -20,6 +20,7 @@ from tests.helpers.heat_stacks import (
     with_changed,
     worker,
     workers_group,
+    workers_of,
 )
 from tests.helpers.samples import REMOVED, nested, port, vm
 
@@ -29,7 +30,7 @@ def test_the_simple_package_is_one_control_plane_two_workers_and_a_load_balancer
     assert machines.control_planes == (
         Machine(Role.CONTROL_PLANE, "m1", "10.99.0.11", "10.10.0.5"),
     )
-    assert machines.workers == BOTH_WORKERS
+    assert workers_of(machines) == BOTH_WORKERS
     assert machines.load_balancer == Machine(
         Role.LOAD_BALANCER, "lb", "10.99.0.19", "10.10.0.9"
     )
@@ -110,28 +111,28 @@ LAYOUTS = [
 
 @pytest.mark.parametrize(("workers", "changes"), LAYOUTS)
 def test_workers_are_found_in_every_layout(workers, changes):
-    assert find([*MASTER, *BALANCER, *workers], changes).workers == BOTH_WORKERS
+    assert workers_of(find([*MASTER, *BALANCER, *workers], changes)) == BOTH_WORKERS
 
 
 def test_a_single_worker_in_the_top_stack_is_found():
     machines = find([*MASTER, *BALANCER, *worker(21, "top")])
-    assert machines.workers == BOTH_WORKERS[:1]
+    assert workers_of(machines) == BOTH_WORKERS[:1]
 
 
 def test_only_the_group_is_searched_when_it_exists():
     stray = [nested("top", "other", ASG, "other"), *worker(23, "other")]
-    assert find([*SIMPLE, *stray]).workers == BOTH_WORKERS
+    assert workers_of(find([*SIMPLE, *stray])) == BOTH_WORKERS
 
 
 def test_a_group_without_members_has_no_workers():
-    assert find([*MASTER, *BALANCER, *workers_group()]).workers == ()
+    assert workers_of(find([*MASTER, *BALANCER, *workers_group()])) == ()
 
 
 @pytest.mark.parametrize("part", ["workerNode", "workerNode_CP1"])
 def test_a_group_whose_only_member_failed_can_be_repaired(part):
     failed = with_changed(worker(21, "a"), part, status="CREATE_FAILED")
     found = find([*MASTER, *BALANCER, *workers_group(failed)])
-    assert found.workers == ()
+    assert workers_of(found) == ()
     state = f"{part} is CREATE_FAILED"
     assert found.unfinished == (Unfinished(Role.WORKER, "w21", state),)
 
@@ -226,7 +227,7 @@ class TestFloatingIPs:
     def test_the_address_on_the_vm_is_that_of_the_port_behind_it(self):
         found, usual = find(self.stack(), self.NAMED), find(SIMPLE)
         assert found.control_planes == usual.control_planes
-        assert found.workers == BOTH_WORKERS
+        assert workers_of(found) == BOTH_WORKERS
         assert found.load_balancer == usual.load_balancer
 
     def test_a_port_that_is_named_beside_it_is_taken(self):
@@ -242,7 +243,7 @@ class TestFloatingIPs:
         aspect = {"aspect_id": "worker_instance", "ssh_cp_name": "workerNode_FIP"}
         changes = {**self.NAMED, "worker_node.aspects": [aspect]}
         changes["worker_node.ssh_cp_name"] = "nothing"
-        workers = find(self.stack(), changes).workers
+        workers = workers_of(find(self.stack(), changes))
         assert [one.address for one in workers] == ["10.10.0.21", "10.10.0.22"]
 
     def test_a_vm_whose_server_failed_is_unfinished(self):
@@ -253,7 +254,7 @@ class TestFloatingIPs:
             for one in self.stack()
         ]
         found = find(failed, self.NAMED)
-        assert [one.server_id for one in found.workers] == ["w22"]
+        assert [one.server_id for one in workers_of(found)] == ["w22"]
         state = "workerNode is CREATE_FAILED"
         assert found.unfinished == (Unfinished(Role.WORKER, "w21", state),)
 
@@ -343,7 +344,7 @@ class TestVmsInTransition:
     )
     def test_complete_vms_count(self, status):
         members = workers_group(worker(21, "a", status=status))
-        assert len(find([*MASTER, *BALANCER, *members]).workers) == 1
+        assert len(workers_of(find([*MASTER, *BALANCER, *members]))) == 1
 
     @pytest.mark.parametrize(
         "status",
@@ -354,7 +355,7 @@ class TestVmsInTransition:
         unfinished = with_changed(worker(21, "a"), part, status=status)
         members = workers_group(unfinished, worker(22, "b"))
         found = find([*MASTER, *BALANCER, *members])
-        assert found.workers == BOTH_WORKERS[1:]
+        assert workers_of(found) == BOTH_WORKERS[1:]
         state = f"{part} is {status}"
         assert found.unfinished == (Unfinished(Role.WORKER, "w21", state),)
         assert found.unnamed == ()
@@ -368,7 +369,7 @@ class TestVmsInTransition:
 
     def test_members_that_are_being_deleted_are_left_out(self):
         leaving = with_changed(SIMPLE, "member0", status="DELETE_IN_PROGRESS")
-        assert find(leaving).workers == BOTH_WORKERS[1:]
+        assert workers_of(find(leaving)) == BOTH_WORKERS[1:]
 
     @pytest.mark.parametrize(
         ("changed", "expected"),
@@ -390,7 +391,7 @@ class TestVmsInTransition:
         members = workers_group(
             worker(21, "a"), worker(22, "b"), status="UPDATE_FAILED"
         )
-        assert find([*MASTER, *BALANCER, *members]).workers == BOTH_WORKERS
+        assert workers_of(find([*MASTER, *BALANCER, *members])) == BOTH_WORKERS
 
 
 class TestComputeHosts:
@@ -408,16 +409,16 @@ class TestComputeHosts:
     def test_the_name_is_taken_and_else_the_id(self, attributes, expected):
         told = with_changed(SIMPLE, "workerNode", attributes=attributes)
         found = find(told, self.ASKED)
-        assert [one.compute_host for one in found.workers] == [expected] * 2
+        assert [one.compute_host for one in workers_of(found)] == [expected] * 2
         assert found.control_planes[0].compute_host == ""
 
     @pytest.mark.parametrize("attributes", [{}, {"hostId": ""}])
     def test_what_nova_does_not_report_is_unknown(self, attributes):
         told = with_changed(SIMPLE, "workerNode", attributes=attributes)
-        assert {one.compute_host for one in find(told, self.ASKED).workers} == {""}
+        assert {one.compute_host for one in workers_of(find(told, self.ASKED))} == {""}
 
     def test_control_planes_are_asked_for_by_themselves(self):
         told = with_changed(SIMPLE, "masterNode", attributes={"hostId": "abc"})
         found = find(told, {"master_node.compute_host_label": "CIS-node"})
         assert found.control_planes[0].compute_host == "abc"
-        assert {one.compute_host for one in found.workers} == {""}
+        assert {one.compute_host for one in workers_of(found)} == {""}

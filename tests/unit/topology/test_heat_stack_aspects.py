@@ -12,6 +12,7 @@ from tests.helpers.heat_stacks import (
     problems,
     worker,
     workers_group,
+    workers_of,
 )
 from tests.helpers.samples import REMOVED, nested, vm
 
@@ -36,7 +37,7 @@ class TestAspects:
 
     def aspects(self, resources, aspects, **changes):
         given = {f"worker_node.{name}": value for name, value in changes.items()}
-        return find(resources, {**given, "worker_node.aspects": aspects}).workers
+        return workers_of(find(resources, {**given, "worker_node.aspects": aspects}))
 
     def test_workers_are_those_of_all_of_them(self):
         assert self.aspects(self.ALL, [GPU]) == (

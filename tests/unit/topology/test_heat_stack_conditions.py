@@ -20,6 +20,7 @@ from tests.helpers.heat_stacks import (
     find,
     worker,
     workers_group,
+    workers_of,
 )
 from tests.helpers.samples import REMOVED, nested, vm
 
@@ -79,7 +80,7 @@ def test_all_others_are_found(which, condition):
     assert len(found.control_planes) == (which != "control plane")
     assert (found.load_balancer is None) == (which == "load balancer")
     expected = ["w22"] if which == "worker" else ["w21", "w22"]
-    assert [one.server_id for one in found.workers] == expected
+    assert [one.server_id for one in workers_of(found)] == expected
     assert found.unnamed == ()
     # Of such VMs no cluster is built.
     with pytest.raises(DiscoveryError, match="stack top"):
@@ -118,7 +119,7 @@ class TestFloatingIPs:
 
     def test_one_that_was_taken_away(self):
         found = find(self.stack(None, "port-workerNode_CP1-w22"), self.NAMED)
-        assert [one.server_id for one in found.workers] == ["w22"]
+        assert [one.server_id for one in workers_of(found)] == ["w22"]
         (lost,) = found.unfinished
         assert "belongs to no port" in lost.state
 
@@ -193,7 +194,7 @@ def test_a_group_of_workers_whose_only_member_heat_has_not_begun():
     group = nested("top", "worker_instance", ASG, "asg")
     member = StackResource("asg", "m", "file:///worker.yaml", "", FAILED)
     found = find([*MASTER, *BALANCER, group, member])
-    assert found.workers == ()
+    assert workers_of(found) == ()
     assert [vm.state for vm in found.unfinished] == ["m is CREATE_FAILED"]
 
 
@@ -223,7 +224,7 @@ class TestNames:
             for one in worker(21, "w-a")
         ]
         found = find([*MASTER, *BALANCER, *workers_group(other, worker(22, "w-b"))])
-        assert [one.server_id for one in found.workers] == ["w22"]
+        assert [one.server_id for one in workers_of(found)] == ["w22"]
         (lacking,) = found.unfinished
         assert lacking.state == "there is no workerNode_CP1 beside workerNode_CP2"
 

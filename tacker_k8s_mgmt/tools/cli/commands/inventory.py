@@ -22,7 +22,7 @@ from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ScriptCall
 from tacker_k8s_mgmt.model.manifests import Object
-from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node, NodeObject
+from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node, NodeObject, Role
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.vim import ClusterAccess, VimSpec
 from tacker_k8s_mgmt.operations.instantiate import Instantiate
@@ -201,9 +201,9 @@ class InventoryPreview(Report):
         parser.add_argument(
             "--machines",
             metavar="FILE",
-            help="the VMs, as a JSON list of objects with role (control-plane, worker "
-            "or load-balancer), ssh_address and, where they differ, address and "
-            "server_id",
+            help="the VMs, as a JSON list of objects with role ("
+            f"{' or '.join(role.value for role in Role)}), ssh_address and, where they "
+            "differ, address and server_id",
         )
         parser.add_argument(
             "--output-dir",
