@@ -73,12 +73,28 @@ USER = "tacker-helm"
 CHARTS = "/var/tacker/helm"
 
 
+#: In ``extra`` of a VIM, and in it (``kubernetes_driver.py``).
+HELM_INFO = "helm_info"
+HELM_ADDRESSES = "masternode_ip"
+HELM_PASSWORD = "masternode_password"  # noqa: S105
+HELM_USERNAME = "masternode_username"
+
+
 @dataclass(frozen=True)
 class HelmLogin:
     """The login, and the addresses at which Tacker uses it."""
 
     hosts: tuple[str, ...]
     password: SecretStr
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """As Tacker reads it."""
+        return {
+            HELM_ADDRESSES: list(self.hosts),
+            HELM_USERNAME: USER,
+            HELM_PASSWORD: self.password.get_secret_value(),
+        }
 
 
 @dataclass(frozen=True)
@@ -110,6 +126,11 @@ class VimSpec:
     helm: HelmLogin | None = None
     tenant: str = ""
     uid: str = ""
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """``extra`` of the VIM, in either API: what it has beside address and login."""
+        return {HELM_INFO: self.helm.info} if self.helm else {}
 
 
 class VimFinder(Protocol):

@@ -216,7 +216,7 @@ def test_another_cluster_at_the_same_address_has_its_own_helm(plugin, before, af
     wanted = dataclasses.replace(spec(), helm=after)
     vim_id = registry(one).register(wanted)
     assert list(plugin.vims) == [vim_id]
-    assert plugin.vims[vim_id]["extra"] == vim_registry.kept(wanted)
+    assert plugin.vims[vim_id]["extra"] == wanted.extra
     assert [info.vim_id for info in one.vim_connection_info] == ["openstack", vim_id]
 
 

@@ -32,7 +32,17 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, instance
 from tacker_k8s_mgmt.hooks.v1.instance import VIM_TYPE, V1Instance
 from tacker_k8s_mgmt.model.nodes import same_server
-from tacker_k8s_mgmt.model.vim import USER, ClusterAccess, ClusterIdentity, Vim, VimSpec
+from tacker_k8s_mgmt.model.vim import (
+    HELM_ADDRESSES,
+    HELM_INFO,
+    HELM_PASSWORD,
+    HELM_USERNAME,
+    USER,
+    ClusterAccess,
+    ClusterIdentity,
+    Vim,
+    VimSpec,
+)
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.text import Redactor
 
@@ -92,36 +102,21 @@ def update(plugin: Any, context: Any, vim_id: str, change: Mapping[str, Any]) ->
     updater.update_vim(context, vim_id, {"vim": dict(change)})
 
 
-#: In ``extra`` of the VIM.
-KEY = "helm_info"
-ADDRESSES = "masternode_ip"
-PASSWORD = "masternode_password"  # noqa: S105
-_USERNAME = "masternode_username"
-
-
-def kept(spec: VimSpec) -> dict[str, Any]:
-    """``extra`` of a VIM with this login; empty without one."""
-    if spec.helm is None:
-        return {}
-    info = {
-        ADDRESSES: list(spec.helm.hosts),
-        _USERNAME: USER,
-        PASSWORD: spec.helm.password.get_secret_value(),
-    }
-    return {KEY: info}
-
-
 def missing(vim: Mapping[str, Any], spec: VimSpec) -> dict[str, Any]:
-    """What ``extra`` of a VIM lacks of this login; empty where it has an operator's."""
-    extra, wanted = vim.get("extra") or {}, kept(spec)
-    foreign = KEY in extra and ours(vim) is None
-    return {} if foreign or extra.get(KEY) == wanted.get(KEY) else wanted
+    """What ``extra`` of a VIM lacks; an operator's login for Helm stays there."""
+    extra = vim.get("extra") or {}
+    is_foreign = HELM_INFO in extra and ours(vim) is None
+    return {
+        name: value
+        for name, value in spec.extra.items()
+        if extra.get(name) != value and not (is_foreign and name == HELM_INFO)
+    }
 
 
 def ours(vim: Mapping[str, Any]) -> dict[str, Any] | None:
     """The driver's login; an operator may have put another one there."""
-    info = (vim.get("extra") or {}).get(KEY)
-    is_ours = isinstance(info, dict) and info.get(_USERNAME) == USER
+    info = (vim.get("extra") or {}).get(HELM_INFO)
+    is_ours = isinstance(info, dict) and info.get(HELM_USERNAME) == USER
     return info if is_ours else None
 
 
@@ -223,7 +218,7 @@ class VimRegistry:
         """
         vim = self._ask(self._look) or {}
         if info := ours(vim):
-            return SecretStr(info[PASSWORD])
+            return SecretStr(info[HELM_PASSWORD])
         return SecretStr(secrets.token_urlsafe(24))
 
     def register(self, spec: VimSpec) -> str:
@@ -274,7 +269,7 @@ class VimRegistry:
             # The text may have the VIM, and so the password.
             raise errors.VimError(
                 detail="Tacker did not write the control planes' addresses into "
-                f"extra.{KEY} of the cluster's VIM ({type(exc).__name__})."
+                f"extra.{HELM_INFO} of the cluster's VIM ({type(exc).__name__})."
             ) from None
 
     def in_use(self, tenant: str | None = None) -> bool:
@@ -405,7 +400,7 @@ class VimRegistry:
             "vim_project": {"name": spec.tenant or "default"},
             "auth_cred": of(access),
             "is_default": False,
-            "extra": kept(spec),
+            "extra": spec.extra,
         }
         vim = self._plugin.create_vim(context, {"vim": body})
         LOG.info("Registered VIM %s for %s", vim["id"], spec.auth_url)
@@ -414,10 +409,10 @@ class VimRegistry:
     def _update_helm_hosts(self, hosts: list[str], context: Any) -> bool:
         vim = self._look(context) or {}
         info = ours(vim)
-        if info is None or info.get(ADDRESSES) == hosts:
+        if info is None or info.get(HELM_ADDRESSES) == hosts:
             return False
         # Tacker merges it into what the VIM has.
-        change = {"extra": {KEY: {ADDRESSES: hosts}}}
+        change = {"extra": {HELM_INFO: {HELM_ADDRESSES: hosts}}}
         update(self._plugin, context, vim["id"], change)
         LOG.info("VIM %s: Tacker logs in for Helm at %s", vim["id"], ", ".join(hosts))
         return True

@@ -106,6 +106,7 @@ class VimEntry:
                 "ssl_ca_cert": spec.ca_certificate,
             },
             "accessInfo": {"bearer_token": spec.token.get_secret_value()},
+            **({"extra": spec.extra} if spec.extra else {}),
         }
         return self._vim_id
 

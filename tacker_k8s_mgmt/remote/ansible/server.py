@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import checkout, strategies
-from tacker_k8s_mgmt.kubespray import checkout as checkouts
 from tacker_k8s_mgmt.kubespray.checkout import Checkout
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.remote.ansible.cluster_directory import (
@@ -95,31 +94,40 @@ def survey_server(session: Session, kubespray_root: str, venv: str | None) -> Su
     """
     with ThreadPoolExecutor(1) as pool:
         ansible = pool.submit(_query_ansible, session, kubespray_root, venv)
-        galaxy = session.get(f"{kubespray_root}/{checkouts.GALAXY_FILE}")
-        limits = session.get(f"{kubespray_root}/{checkouts.ANSIBLE_VERSION_FILE}")
-        checks = _output(session, "cat", kubespray_root, checkouts.CHECK_FILES)
-        # From the section's name to the next top-level key.
-        section = f"/^{checkouts.CHECKSUM_SECTION}:/,/^[a-z]/p"
-        files = checkouts.CHECKSUM_FILES
-        sums = _output(session, "sed", kubespray_root, files, "-n", section)
+        found = survey_checkout(session, kubespray_root)
         sshpass = session.run(
             ["sh", "-c", "command -v sshpass"], timeout=_SECONDS, check=False
         )
     return Survey(
-        checkout=Checkout.from_texts(_text(galaxy), _text(limits), checks, sums),
-        ansible_version=checkouts.ansible_version_from(ansible.result()),
+        checkout=found,
+        ansible_version=checkout.ansible_version_from(ansible.result()),
         has_sshpass=sshpass.rc == 0,
-        missing=checkouts.missing_from(ansible.result()),
-        mitogen=checkouts.reported(ansible.result(), "mitogen"),
-        strategy=checkouts.reported(ansible.result(), "strategy"),
+        missing=checkout.missing_from(ansible.result()),
+        mitogen=checkout.reported(ansible.result(), "mitogen"),
+        strategy=checkout.reported(ansible.result(), "strategy"),
     )
+
+
+def survey_checkout(session: Session, kubespray_root: str) -> Checkout:
+    """Read what a kubespray states of itself.
+
+    :raises RemoteError: the session broke.
+    """
+    galaxy = session.get(f"{kubespray_root}/{checkout.GALAXY_FILE}")
+    limits = session.get(f"{kubespray_root}/{checkout.ANSIBLE_VERSION_FILE}")
+    checks = _output(session, "cat", kubespray_root, checkout.CHECK_FILES)
+    # From the section's name to the next top-level key.
+    section = f"/^{checkout.CHECKSUM_SECTION}:/,/^[a-z]/p"
+    files = checkout.CHECKSUM_FILES
+    sums = _output(session, "sed", kubespray_root, files, "-n", section)
+    return Checkout.from_texts(_text(galaxy), _text(limits), checks, sums)
 
 
 def _query_ansible(session: Session, kubespray_root: str, venv: str | None) -> str:
     program = f"{venv}/bin/ansible-playbook" if venv else "ansible-playbook"
     # Ansible requires a UTF-8 locale (see run_files/run.sh).
     query = ["sh", "-c", _ANSIBLE_QUERY, "sh", program, kubespray_root]
-    argv = ["env", "LC_ALL=C.UTF-8", *query, _REPORT, *checkouts.BESIDE_ANSIBLE]
+    argv = ["env", "LC_ALL=C.UTF-8", *query, _REPORT, *checkout.BESIDE_ANSIBLE]
     return session.run(argv, timeout=_SECONDS, check=False).stdout
 
 

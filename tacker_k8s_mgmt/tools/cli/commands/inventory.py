@@ -9,7 +9,7 @@ import argparse
 import base64
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -74,7 +74,10 @@ def rehearse(params: ClusterRequest, machines: Machines) -> Record:
 
 
 class DryRunSite:
-    """A site without problems, and all of its parts in one."""
+    """A site without problems, and all of its parts in one.
+
+    What is not here has no effect, and answers None: Helm gets no login, for example.
+    """
 
     def __init__(self, params: ClusterRequest, machines: Machines) -> None:
         self.record = Record()
@@ -99,19 +102,8 @@ class DryRunSite:
 
     server_findings = package_findings
 
-    def api_readiness(self) -> str:
-        return ""
-
-    def name_taken(self, name: str, tenant: str = "") -> bool:
-        return False
-
-    def _do_nothing(self, *arguments: object, **options: object) -> None:
-        pass
-
-    lock = wait_reachable = forget = save_host_keys = claim = _do_nothing
-    restart_kubelets = trust_registries = expect_stack = _do_nothing
-    # As in the v2 API: no login is made on machines that are not there.
-    helm_password = _do_nothing
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *arguments, **options: None
 
     def identity(self, node: Node, **_: object) -> MachineIdentity:
         return MachineIdentity("", "", _ASSUMED_MTU)
@@ -132,9 +124,6 @@ class DryRunSite:
         return True
 
     # The playbook, the cluster and its VIM
-
-    def done(self, request: PlaybookRequest) -> bool:
-        return False
 
     def run(self, request: PlaybookRequest, nodes: int, on_progress: Any) -> None:
         self.record.playbooks.append(request.playbook)

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt.hooks.v2 import connections
 from tacker_k8s_mgmt.hooks.v2.call import cluster_vim_id
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
-from tacker_k8s_mgmt.model.vim import ClusterIdentity, VimSpec
+from tacker_k8s_mgmt.model.vim import ClusterIdentity, HelmLogin, VimSpec
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 OPENSTACK = {"vimId": "openstack", "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}
@@ -74,6 +74,20 @@ def test_cluster_stands_behind_the_openstack_and_can_be_used():
         "interfaceInfo": {"endpoint": "https://192.0.2.9:6443", "ssl_ca_cert": "CA"},
         "accessInfo": {"bearer_token": "t0ken"},
     }
+
+
+def test_what_a_vim_has_beside_its_login_is_kept():
+    one = instance()
+    login = HelmLogin(("192.0.2.4",), SecretStr("pass"))
+    wanted = replace(spec(), helm=login)
+    VimEntry(one).register(wanted)
+    info = {
+        "masternode_ip": ["192.0.2.4"],
+        "masternode_username": "tacker-helm",
+        "masternode_password": "pass",
+    }
+    entry = one["vimConnectionInfo"]["k8s_cluster"]
+    assert entry["extra"] == wanted.extra == {"helm_info": info}
 
 
 def test_registering_again_replaces_it_and_keeps_its_id():
