@@ -10,16 +10,14 @@ those of all users of the site.
 import http.client
 import json
 import re
-import socket
 import ssl
-import threading
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.vim import ClusterIdentity
+from tacker_k8s_mgmt.remote import https
 
 # A list: a tenant's account may list namespaces, and need not get this one.
 _NAMESPACE = "/api/v1/namespaces?fieldSelector=metadata.name%3Dkube-system"
@@ -28,7 +26,6 @@ _BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings?limit=1"
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750
 _SECONDS = 30.0
-_MOST = 1024 * 1024
 _LONGEST_NAME = 63
 #: Statuses that say nothing about the login.
 _BUSY = (http.client.TOO_MANY_REQUESTS, *range(500, 600))
@@ -159,56 +156,34 @@ def _uid(known: ClusterIdentity, token: str) -> tuple[int, str]:
 def _ask(
     known: ClusterIdentity, path: str, token: str, sent: str | None = None
 ) -> tuple[int, bytes]:
-    """Return status and body of an answer; no redirect is followed, no proxy used.
+    """Return status and body of an answer.
 
     :param sent: JSON to post; None for a GET.
     """
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
     try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.load_verify_locations(cadata=known.ca_certificate)
-        parts = untrusted.url_parts(known.endpoint)
-        place = parts.hostname or "", parts.port or 443
-        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-        if sent is not None:
-            headers["Content-Type"] = "application/json"
-        connection = http.client.HTTPSConnection(
-            *place, timeout=_SECONDS, context=context
+        status, body = https.ask(
+            f"{known.endpoint.rstrip('/')}{path}",
+            headers,
+            sent,
+            ca_certificate=known.ca_certificate,
+            seconds=_SECONDS,
         )
-        # The connection's own limit is for each packet.
-        timer = threading.Timer(_SECONDS, _end, [connection])
-        timer.daemon = True
-        timer.start()
-        try:
-            method = "GET" if sent is None else "POST"
-            url = f"{parts.path.rstrip('/')}{path}"
-            connection.request(method, url, sent, headers)
-            answer = connection.getresponse()
-            body = answer.read(_MOST + 1)
-            if len(body) > _MOST:
-                raise _silent(known, "its answer is too long")
-            if answer.status in _BUSY:
-                raise _silent(known, f"HTTP status {answer.status}")
-            return answer.status, body
-        finally:
-            timer.cancel()
-            connection.close()
-    except (ssl.SSLCertVerificationError, ssl.CertificateError):
+    except ssl.SSLCertVerificationError:
         return _OTHER, b""
     except ssl.SSLError as error:
         # Also of a certificate of the CA that is none.
         raise _silent(known, error.reason or "TLS failed") from error
-    except (OSError, http.client.HTTPException, AttributeError) as error:
+    except https.TooLongError as error:
+        raise _silent(known, str(error)) from error
+    except (OSError, http.client.HTTPException) as error:
         raise _silent(known, type(error).__name__) from error
     except ValueError:
         # A token or an address that is none in HTTP; the text may have the token.
         return http.client.UNAUTHORIZED, b""
-
-
-def _end(connection: http.client.HTTPSConnection) -> None:
-    """End a connection that another thread reads from; to close it ends no reading."""
-    if connection.sock is not None:
-        with suppress(OSError):
-            connection.sock.shutdown(socket.SHUT_RDWR)
+    if status in _BUSY:
+        raise _silent(known, f"HTTP status {status}")
+    return status, body
 
 
 def _silent(known: ClusterIdentity, reason: str) -> errors.RemoteError:

@@ -20,7 +20,6 @@ import getpass
 import http.client
 import os
 import re
-import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,9 +31,10 @@ from oslo_config import cfg
 from rich.text import Text
 
 from tacker_k8s_mgmt import config, files
-from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.nodes import Machine
 from tacker_k8s_mgmt.model.vim import PersonAccess
+from tacker_k8s_mgmt.remote import https
+from tacker_k8s_mgmt.remote.timing import reason
 from tacker_k8s_mgmt.status import rows
 from tacker_k8s_mgmt.status.facts import Report as Comparison
 from tacker_k8s_mgmt.status.facts import Row, Source
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
         SettingsReport,
     )
     from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
-
-_LIMIT = 30  # seconds for an answer of the API server
 
 
 def kubeconfig_text(cluster: str, person: str, url: str, access: PersonAccess) -> str:
@@ -85,20 +83,14 @@ def verify(url: str, access: PersonAccess) -> None:
 
     :raises NotDone: it is not, or cannot be reached from here.
     """
-    place = untrusted.url_parts(url)
-    trust = ssl.create_default_context(cadata=access.ca_certificate)
-    connection = http.client.HTTPSConnection(
-        str(place.hostname), place.port, timeout=_LIMIT, context=trust
-    )
     headers = {"Authorization": f"Bearer {access.token.get_secret_value()}"}
     try:
         # Any authenticated user may see which APIs there are, and nobody else.
-        connection.request("GET", "/api", headers=headers)
-        status = connection.getresponse().status
+        status, _ = https.ask(
+            f"{url}/api", headers, ca_certificate=access.ca_certificate
+        )
     except (OSError, http.client.HTTPException) as error:
-        raise NotDone(f"The API at {url} cannot be used: {error}") from error
-    finally:
-        connection.close()
+        raise NotDone(f"The API at {url} cannot be used: {reason(error)}") from error
     if status != http.client.OK:
         raise NotDone(f"The API at {url} does not take the new token: status {status}")
 

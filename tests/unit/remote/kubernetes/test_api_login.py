@@ -4,11 +4,7 @@
 import copy
 import http.client
 import socket
-import ssl
-import threading
-import time
 import types
-from contextlib import suppress
 
 import pytest
 
@@ -124,34 +120,6 @@ def test_a_silent_cluster_is_an_error_that_says_so(known, monkeypatch):
         api_login.check(VNF, ClusterIdentity(url, known.ca_certificate), "x", [])
     with pytest.raises(errors.RemoteError, match="could not be asked"):
         api_login.check(VNF, ClusterIdentity(known.endpoint, "no CA"), ADMIN_TOKEN, [])
-
-
-@pytest.mark.parametrize(
-    "ended", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"]
-)
-def test_an_answer_that_trickles_ends_at_the_limit(tmp_path, monkeypatch, ended):
-    """Each byte comes in time, and the whole never does."""
-    monkeypatch.setattr(api_login, "_SECONDS", 1.0)
-    certificate, key = make_certificate(tmp_path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    server = socket.create_server(("127.0.0.1", 0))
-
-    def trickle():
-        with suppress(OSError), context.wrap_socket(server.accept()[0], True) as one:
-            one.sendall(ended or b"HTTP/1.1 200 OK\r\n")
-            while True:
-                one.sendall(b"x")
-                time.sleep(0.2)
-
-    with server:
-        threading.Thread(target=trickle, daemon=True).start()
-        url = f"https://127.0.0.1:{server.getsockname()[1]}"
-        known = ClusterIdentity(url, certificate.read_text())
-        begun = time.monotonic()
-        with pytest.raises(errors.RemoteError, match="could not be asked"):
-            api_login.check(VNF, known, "x", [])
-        assert time.monotonic() - begun < 5
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
