@@ -7,7 +7,7 @@ The hooks themselves are the methods of the drivers, in ``v1/driver.py`` and
 
 import abc
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,8 +34,8 @@ from tacker_k8s_mgmt.text import Redactor, in_line
 
 LOG = logging.getLogger(__name__)
 
-#: The structures with the secrets that the end of a cluster needs: its VMs go anyway.
-SERVER_ONLY = ("ansible", "bastion")
+#: The structures that lead to the Ansible server.
+SERVER_STRUCTURES = ("ansible", "bastion")
 # The request cannot be corrected in an operation; what it refers to can.
 _FIX = "If the request is right, fix what it refers to and send `retry`. If not:"
 _LOG_SECONDS = 60.0  # between two lines about one play
@@ -102,6 +102,10 @@ class Hook(abc.ABC):
         """Keep what the profile stands for, for the cluster's life."""
 
     @abc.abstractmethod
+    def forget(self) -> None:
+        """Remove what the VNF instance keeps of the cluster for later operations."""
+
+    @abc.abstractmethod
     def package(self) -> str:
         """The directory of the VNF package."""
 
@@ -137,7 +141,7 @@ class Hook(abc.ABC):
         self,
         *,
         wrong: Advice,
-        secrets: Collection[str] | None = None,
+        server_only: bool = False,
         resolve: bool = True,
         retried: bool = True,
         upgrade: bool = False,
@@ -145,14 +149,16 @@ class Hook(abc.ABC):
         """The stored parameters, updated by those of this request.
 
         :param wrong: what the operator sends when they are wrong.
-        :param secrets: the structures whose secrets are needed, None for all.
+        :param server_only: whether nothing is used but the Ansible server, as at the
+            end of a cluster, whose VMs go anyway: secrets that do not lead to it may be
+            missing, and so may the profile.
         :param resolve: whether references are resolved, and not only checked.
         :param retried: whether Tacker calls the hook again at a retry.
         :param upgrade: whether the Kubernetes version may change, too.
         :returns: None if the VNF is not a cluster.
         :raises ParamError: with every problem.
         """
-        reader = self.reader(secrets, resolve=resolve)
+        reader = self.reader(server_only=server_only, resolve=resolve)
         with _advised(wrong, retried=retried):
             request = reader.update(*self.parameters(), upgrade=upgrade)
         if request:
@@ -181,32 +187,34 @@ class Hook(abc.ABC):
             LOG.warning("VNF instance %s: %s", self.vnf_id, warning)
 
     def reader(
-        self, secrets: Collection[str] | None = None, *, resolve: bool = True
+        self, *, server_only: bool = False, resolve: bool = True
     ) -> RequestReader:
         """Reads the parameters.
 
-        :param secrets: as in :meth:`request`, and *resolve*.
+        :param server_only: as in :meth:`request`, and *resolve*.
         """
         return RequestReader(
             self.resolver() if resolve else None,
-            secrets,
-            self.profile_source(secrets),
+            SERVER_STRUCTURES if server_only else None,
+            self.profile_source(server_only=server_only),
             self.operators_server,
             self.metadata,
         )
 
-    def profile_source(self, secrets: Collection[str] | None) -> Source:
+    def profile_source(self, *, server_only: bool) -> Source:
         """Finds the profile that a request or the stored parameters name.
 
         What it stood for at instantiation is kept, and holds for the cluster's life.
-        The end of a cluster needs no profile.
+
+        :param server_only: as in :meth:`request`: a profile gives nothing that leads to
+            the Ansible server.
         """
         files = ProfileFiles(self.state_path, self.package)
         if self.name == "instantiate_start":
             return files
         if self.instantiates:
             return profiles.kept_or(self.kept_profile(), files)
-        without = profiles.nothing if secrets == SERVER_ONLY else profiles.lost
+        without = profiles.nothing if server_only else profiles.lost
         return profiles.kept_or(self.kept_profile(), without)
 
     def operators_server(self) -> OperatorServer | None:
@@ -314,6 +322,14 @@ class Hook(abc.ABC):
             runner.run(operation.steps())
         finally:
             self._write_metrics()
+
+    def terminated(self) -> None:
+        """Do what comes last in a termination, in either API, when the VMs are gone.
+
+        In the v1 API also in the rollback of an instantiation.
+        """
+        self.forget()
+        LOG.info("The cluster of VNF instance %s is terminated", self.vnf_id)
 
     def _details(self) -> dict[str, Any]:
         """What the journal records of the operation at its start, as far as known."""

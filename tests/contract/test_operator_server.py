@@ -69,7 +69,7 @@ class TestV1:
         for read in (
             hook(GIVEN, "instantiate_start").request(wrong=SEND_FAIL),
             hook().request(wrong=SEND_FAIL),
-            hook().request(wrong=SEND_FAIL, secrets=("ansible", "bastion")),
+            hook().request(wrong=SEND_FAIL, server_only=True),
         ):
             assert read.operators_server
             assert read.ansible.directory == f"/srv/clusters/{VNF}"

@@ -114,7 +114,7 @@ class TestRequests:
         assert cloud.asked == []
 
     def test_those_of_vms_are_not_needed_to_terminate(self, instance, cloud):
-        read = hook(instance).request(wrong=GO_ON, secrets=("ansible",))
+        read = hook(instance).request(wrong=GO_ON, server_only=True)
         assert read.server_account.password.get_secret_value() == "file-pa55"
         assert cloud.asked == []
 

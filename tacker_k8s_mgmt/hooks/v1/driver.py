@@ -37,7 +37,7 @@ from tacker_k8s_mgmt.hooks.advice import (
     VMS_EXIST,
     Advice,
 )
-from tacker_k8s_mgmt.hooks.hook import SERVER_ONLY
+from tacker_k8s_mgmt.hooks.hook import SERVER_STRUCTURES
 from tacker_k8s_mgmt.hooks.v1 import group_sizes, heal_update, stack, vim_registry
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
 from tacker_k8s_mgmt.hooks.v1.instance import STACK_POINT, V1Instance, V1Request
@@ -197,8 +197,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
             site = cluster.site if cluster else None
             operation = Steps(*terminate_end(hook.vnf_id, vims, site))
             hook.run(operation, advice=terminate_advice(request, not hook.sent))
-        hook.instance.forget_login_vim()
-        hook.instance.keep_profile(None)
+        hook.terminated()
 
     def scale_start(
         self,
@@ -393,7 +392,7 @@ def _request_of_termination(hook: V1Hook, forced: bool) -> ClusterRequest | None
     """
     try:
         return hook.request(
-            wrong=_DIRECTORY_STAYS, secrets=SERVER_ONLY, resolve=not forced
+            wrong=_DIRECTORY_STAYS, server_only=True, resolve=not forced
         )
     except errors.ParamError:
         if not forced and hook.accepts_stored():
@@ -404,7 +403,7 @@ def _request_of_termination(hook: V1Hook, forced: bool) -> ClusterRequest | None
 def _needs_barbican(request: ClusterRequest) -> bool:
     """Whether the Ansible server's login is in Barbican."""
     return any(
-        use.reference.kind == SECRET_REF and use.location[0] in SERVER_ONLY
+        use.reference.kind == SECRET_REF and use.location[0] in SERVER_STRUCTURES
         for use in request.references
     )
 
@@ -416,7 +415,7 @@ def _server_login_if_any(hook: V1Hook) -> ClusterRequest | None:
     does not depend on it must still be removed.
     """
     try:
-        return hook.request(wrong=_DIRECTORY_STAYS, secrets=SERVER_ONLY)
+        return hook.request(wrong=_DIRECTORY_STAYS, server_only=True)
     except errors.ParamError as error:
         LOG.warning(
             "VNF instance %s: a cluster directory, if there is any, stays on the "

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.hook import SERVER_ONLY, Hook
+from tacker_k8s_mgmt.hooks.hook import Hook
 from tacker_k8s_mgmt.hooks.secret_sources import Secrets
 from tacker_k8s_mgmt.hooks.v1 import database, heal_update, stack
 from tacker_k8s_mgmt.hooks.v1.instance import (
@@ -65,7 +65,7 @@ class V1Hook(Hook):
         """Whether the stored parameters are right by themselves."""
         try:
             RequestReader(
-                find_profile=self.profile_source(SERVER_ONLY),
+                find_profile=self.profile_source(server_only=True),
                 find_server=self.operators_server,
             ).read(self.instance.parameters)
         except errors.ParamError:
@@ -89,6 +89,11 @@ class V1Hook(Hook):
     def keep_profile(self, profile: ResolvedProfile | None) -> None:
         """See :meth:`Hook.keep_profile`."""
         self.instance.keep_profile(profile)
+
+    def forget(self) -> None:
+        """See :meth:`Hook.forget`."""
+        self.instance.forget_login_vim()
+        self.instance.keep_profile(None)
 
     def package(self) -> str:
         """See :meth:`Hook.package`."""

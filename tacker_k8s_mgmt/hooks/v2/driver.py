@@ -50,7 +50,6 @@ from tacker_k8s_mgmt.hooks.advice import (
     Advice,
     attached,
 )
-from tacker_k8s_mgmt.hooks.hook import SERVER_ONLY
 from tacker_k8s_mgmt.hooks.v2 import stack
 from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
@@ -202,7 +201,7 @@ class V2Driver:
         hook = self._hook
         with attached(_ROLLBACK_AGAIN):
             try:
-                request = hook.request(wrong=_NOTHING_TO_SEND, secrets=SERVER_ONLY)
+                request = hook.request(wrong=_NOTHING_TO_SEND, server_only=True)
             except errors.ParamError as error:
                 # Most likely why the operation failed, before anything was created.
                 _left_behind(hook, error)
@@ -217,9 +216,7 @@ class V2Driver:
         forced = call.request.get("terminationType") == "FORCEFUL"
         with attached(RESUME):
             try:
-                request = hook.request(
-                    wrong=_SEND_FAIL_OR_FORCEFUL, secrets=SERVER_ONLY
-                )
+                request = hook.request(wrong=_SEND_FAIL_OR_FORCEFUL, server_only=True)
             except errors.ParamError as error:
                 if not forced:
                     raise
@@ -234,7 +231,7 @@ class V2Driver:
 
     def terminate_end(self) -> None:
         """Forget the cluster."""
-        self._call.forget()
+        self._hook.terminated()
 
     # Scale
 
@@ -447,7 +444,7 @@ class V2Driver:
         with hook.cluster(
             wrong=SEND_FAIL,
             advice=_PACKAGE_ROLLBACK,
-            secrets=SERVER_ONLY,
+            server_only=True,
             upgrade=True,
         ) as cluster:
             if cluster:

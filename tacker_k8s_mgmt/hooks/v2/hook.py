@@ -151,6 +151,10 @@ class V2Hook(Hook):
         if profile:
             self.call.note_profile(profile.kept())
 
+    def forget(self) -> None:
+        """See :meth:`Hook.forget`."""
+        self.call.forget()
+
     def package(self) -> str:
         """See :meth:`Hook.package`."""
         return self.call.package

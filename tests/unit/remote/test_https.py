@@ -7,12 +7,14 @@ import ssl
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import pytest
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.model.vim import PersonAccess
 from tacker_k8s_mgmt.remote import https
+from tacker_k8s_mgmt.remote.timing import closing_after
 from tacker_k8s_mgmt.tools.cli.base import NotDone
 from tacker_k8s_mgmt.tools.cli.commands import cluster
 from tests.helpers.kubeapi import make_certificate
@@ -123,8 +125,9 @@ class TestOfAPerson:
             cluster.verify(url, PersonAccess("a", SecretStr("t"), "", ca))
 
     def test_a_server_that_trickles_is_given_up(self, tmp_path, monkeypatch):
-        closing = https.closing_after
-        monkeypatch.setattr(https, "closing_after", lambda _, end: closing(1.0, end))
+        monkeypatch.setattr(
+            https, "closing_after", lambda _, end: closing_after(1.0, end)
+        )
         texts = TRICKLES["in its head"]
         with server(tmp_path, *texts, pause=0.2) as (url, ca, _):
             begun = time.monotonic()
