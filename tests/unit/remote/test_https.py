@@ -7,7 +7,6 @@ import ssl
 import threading
 import time
 from contextlib import contextmanager, suppress
-from functools import partial
 
 import pytest
 from pydantic import SecretStr
