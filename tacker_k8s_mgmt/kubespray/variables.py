@@ -13,7 +13,7 @@ from typing import Any
 from tacker_k8s_mgmt.errors import ClusterError
 from tacker_k8s_mgmt.model import network_plugins, untrusted
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, of_role
-from tacker_k8s_mgmt.request import cluster_options, structure
+from tacker_k8s_mgmt.request import registries, structure
 from tacker_k8s_mgmt.request.cluster_options import LOCAL_PATH_IS_DEFAULT, Cluster
 from tacker_k8s_mgmt.request.fields import NODES
 from tacker_k8s_mgmt.request.installation import Proxy
@@ -240,9 +240,9 @@ def _options(params: ClusterRequest, nic_mtus: Collection[int]) -> dict[str, Any
         services = params.service_cidr or network_plugins.network(
             network_plugins.SERVICES[params.address_family]
         )
-        built[cluster_options.ADDRESS_VARIABLE] = str(own.service_address(services))
+        built[registries.ADDRESS_VARIABLE] = str(own.service_address(services))
         private.append(own.as_registry(services))
-    built |= cluster_options.variables(
+    built |= registries.engine_variables(
         [*options.registries, *private], params.container_engine
     )
     if webhook := options.authentication.webhook:

@@ -44,8 +44,8 @@ from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.remote.vms import VmSessions
 from tacker_k8s_mgmt.request.accounts import SSH_PORT, Account
-from tacker_k8s_mgmt.request.cluster_options import certificate_problems, hosts_entries
 from tacker_k8s_mgmt.request.reader import API_PORT, ClusterRequest
+from tacker_k8s_mgmt.request.registries import certificate_problems, hosts_entries
 from tacker_k8s_mgmt.topology import (
     base_hot,
     connection_points,

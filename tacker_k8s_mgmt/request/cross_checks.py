@@ -18,14 +18,11 @@ from typing import Any, NamedTuple
 
 from tacker_k8s_mgmt.model import network_plugins, untrusted
 from tacker_k8s_mgmt.model.nodes import ROLES
-from tacker_k8s_mgmt.request import cluster_options, structure
+from tacker_k8s_mgmt.request import registries, structure
 from tacker_k8s_mgmt.request.accounts import CREDENTIALS
-from tacker_k8s_mgmt.request.cluster_options import (
-    CREDENTIAL,
-    PrivateRegistry,
-    Registry,
-)
+from tacker_k8s_mgmt.request.cluster_options import CREDENTIAL
 from tacker_k8s_mgmt.request.installation import SPECIFIED_BALANCER, ClusterRequest
+from tacker_k8s_mgmt.request.registries import PrivateRegistry, Registry
 from tacker_k8s_mgmt.request.structure import (
     Location,
     Problem,
@@ -405,7 +402,7 @@ def _node_registry_address(
     if not (registry := request.cluster.node_registry):
         return
     services = service_network(request)
-    if services.num_addresses < cluster_options.SMALLEST_NETWORK:
+    if services.num_addresses < registries.SMALLEST_NETWORK:
         text = "the network of Services is too small for its address"
         yield written.problem(_NODE_REGISTRY, text)
     elif registry.address and registry.address not in services:

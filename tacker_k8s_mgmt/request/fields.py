@@ -351,6 +351,13 @@ def _url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _https_url(value: str) -> str:
+    if not value.lower().startswith("https://"):
+        raise ValueError("must be an https:// URL with a host")
+    _url(value)
+    return value
+
+
 def _url_with_login(value: SecretStr) -> SecretStr:
     text = value.get_secret_value()
     _parts(text)
@@ -402,6 +409,7 @@ SecretText = Annotated[SecretStr, AfterValidator(_secret_text)]
 OptionalSecretText = Optional[SecretText]
 OptionalVersion = Optional[Annotated[str, AfterValidator(_version)]]
 Url = Annotated[str, AfterValidator(_url)]
+HttpsUrl = Annotated[str, AfterValidator(_https_url)]
 OptionalUrlWithLogin = Annotated[
     Optional[Annotated[SecretStr, AfterValidator(_url_with_login)]], URL_FORM
 ]

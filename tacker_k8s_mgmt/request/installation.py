@@ -29,14 +29,11 @@ from tacker_k8s_mgmt.request.accounts import (
     Passphrase,
 )
 from tacker_k8s_mgmt.request.applications import Application
-from tacker_k8s_mgmt.request.cluster_options import (
-    REGISTRY_VARIABLES,
-    Cluster,
-    PrivateRegistry,
-)
+from tacker_k8s_mgmt.request.cluster_options import Cluster
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tacker_k8s_mgmt.request.operator_server import LEFT_TO_OPERATOR
 from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
+from tacker_k8s_mgmt.request.registries import REGISTRY_VARIABLES, PrivateRegistry
 from tacker_k8s_mgmt.request.secrets import Place, Use
 from tacker_k8s_mgmt.request.structure import (
     CHANGEABLE,

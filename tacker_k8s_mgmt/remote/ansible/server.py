@@ -22,8 +22,8 @@ from tacker_k8s_mgmt.remote.ssh import login
 from tacker_k8s_mgmt.remote.ssh.channel import Result
 from tacker_k8s_mgmt.remote.ssh.login import Credentials
 from tacker_k8s_mgmt.remote.ssh.session import Session, free
-from tacker_k8s_mgmt.request.cluster_options import Registry, hosts_entries
 from tacker_k8s_mgmt.request.reader import ClusterRequest
+from tacker_k8s_mgmt.request.registries import Registry, hosts_entries
 from tacker_k8s_mgmt.text import without_login
 
 _SECONDS = 60.0

@@ -13,8 +13,8 @@ from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
 from tacker_k8s_mgmt.request import operator_server, profiles, reader
-from tacker_k8s_mgmt.request.cluster_options import certificate_problems
 from tacker_k8s_mgmt.request.reader import ClusterRequest
+from tacker_k8s_mgmt.request.registries import certificate_problems
 from tacker_k8s_mgmt.tools.csar import hot, stack_preview, vnfd
 from tacker_k8s_mgmt.tools.csar.body import (
     ATTRIBUTES,

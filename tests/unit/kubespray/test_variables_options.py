@@ -8,7 +8,7 @@ import pytest
 
 from tacker_k8s_mgmt.errors import ClusterError, ParamError
 from tacker_k8s_mgmt.kubespray import inventory, releases, variables
-from tacker_k8s_mgmt.request import cluster_options, reader
+from tacker_k8s_mgmt.request import reader, registries
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.structure import variable_names
 from tacker_k8s_mgmt.text import Redactor
@@ -361,7 +361,7 @@ class TestRegistries:
             assert problem.startswith("private_registry_connection_info.0.hosts_string")
             return
         made = parsed({"private_registry_connection_info": [given]})
-        assert cluster_options.hosts_entries(made.private_registries) == (entry,)
+        assert registries.hosts_entries(made.private_registries) == (entry,)
 
 
 class TestOpenStack:

@@ -7,6 +7,8 @@ from tests.helpers.samples import changed, parsed, problems
 
 BRACES = "must not contain {{, {% or {#, which Ansible takes apart"
 URL = "must be an http:// or https:// URL with a host"
+ISSUED = "cluster.authentication.oidc"
+HTTPS = "must be an https:// URL with a host"
 MTU = "must be a whole number from 576 to 9216, or nodes"
 VERSION = "must be a whole version such as 1.31.9"
 REGISTRY = "must be a registry's host, with its port if it has one"
@@ -89,9 +91,23 @@ ITEMS = [
 STRUCTURES = [
     ("cluster.storage.ceph_rbd", {**RBD, "monitors": []}, "monitors", "not be empty"),
     ("cluster.storage.ceph_rbd", {"monitors": ["m"]}, "admin_key", "is missing"),
-    ("cluster.authentication.oidc", {"issuer_url": "x"}, "issuer_url", URL),
+    *(
+        (
+            ISSUED,
+            {**OIDC, "issuer_url": url},
+            "issuer_url",
+            HTTPS,
+        )
+        for url in ("x", "http://id.example.org", "//id")
+    ),
     (
-        "cluster.authentication.oidc",
+        ISSUED,
+        {**OIDC, "issuer_url": "https://u:p@id"},
+        "issuer_url",
+        "must not contain a user name or password",
+    ),
+    (
+        ISSUED,
         {**OIDC, "ca_certificate": "/etc/ca.pem"},
         "ca_certificate",
         "must be a certificate (-----BEGIN CERTIFICATE-----)",
@@ -140,8 +156,15 @@ def test_a_wrong_value_in_a_structure_is_named(name, value, inner, expected):
             ["a:NoExecute", "a=:NoSchedule", "x.y/z=1:NoSchedule"],
         ),
         ("cluster.storage.ceph_rbd", RBD),
-        ("cluster.authentication.oidc", OIDC),
+        (ISSUED, OIDC),
     ],
 )
 def test_what_is_left_empty_or_is_right_is_taken(name, value):
     assert parsed({name: value}).warnings == ()
+
+
+@pytest.mark.parametrize("url", ["https://id.example.org/", "https://id/realms/k8s"])
+def test_an_issuer_is_as_its_tokens_name_it(url):
+    """The API server compares the text, where some providers end with a slash."""
+    request = parsed({ISSUED: {**OIDC, "issuer_url": url}})
+    assert request.cluster.authentication.oidc.issuer_url == url
