@@ -117,6 +117,12 @@ class Operation:
         return " ".join([hook.removesuffix("_start").removesuffix("_end"), *more])
 
     @property
+    def title(self) -> str:
+        """Its name for people, with what is recorded of its purpose."""
+        name = self.name.replace("_", " ") or "unknown operation"
+        return f"{name[0].upper()}{name[1:]} {self.scale}".rstrip()
+
+    @property
     def cnf(self) -> str:
         """VNF instance of the CNF that it was for; "" for the cluster's own."""
         return self.hook.partition(" of CNF ")[2]

@@ -220,7 +220,7 @@ def _operation(
     total = sum(map(_length, hooks))
     return OperationChart(
         anchor=_anchor(hooks[0].run),
-        name=_name(last),
+        name=last.title,
         state=_UNDER_WAY if is_newest and not last.final else _state(last, is_newest),
         took=in_words(last.last - hooks[0].started),
         started=clock(hooks[0].started, zone=True),
@@ -232,11 +232,6 @@ def _operation(
             for number, hook in enumerate(hooks)
         ),
     )
-
-
-def _name(last: Operation) -> str:
-    name = last.name.replace("_", " ") or "unknown operation"
-    return f"{name[0].upper()}{name[1:]} {last.scale}".rstrip()
 
 
 def _anchor(run: str) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacker_k8s_mgmt import files, journal
+from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.timeline import Operation, Timeline, in_words
 from tacker_k8s_mgmt.tools.cli import base, recorded
 from tacker_k8s_mgmt.tools.cli.base import (
@@ -312,11 +313,16 @@ class RunsPages(Command):
 
 
 class RunsShow(Report):
-    """Show all that was recorded of a VNF instance."""
+    """Show what was recorded of a VNF instance: its last operation, or more.
+
+    An operation is shown with all its hooks and retries. A page has all operations,
+    unless --last is given.
+    """
 
     examples = (
         f"tacker-k8s-mgmt runs show {base.EXAMPLE_ID}",
-        "tacker-k8s-mgmt runs show --json",
+        f"tacker-k8s-mgmt runs show {base.EXAMPLE_ID} --last 3",
+        "tacker-k8s-mgmt runs show --all --json",
         f"tacker-k8s-mgmt runs show {base.EXAMPLE_ID} --html timeline.html",
     )
     exit_codes = "0 no problem, 1 nothing is recorded of the VNF instance"
@@ -325,6 +331,14 @@ class RunsShow(Report):
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         recorded.add_arguments(parser)
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument(
+            "--last",
+            type=_number,
+            metavar="N",
+            help="show the last N operations (default: 1)",
+        )
+        which.add_argument("--all", action="store_true", help="show all operations")
         parser.add_argument(
             "--html",
             type=Path,
@@ -349,30 +363,66 @@ class RunsShow(Report):
         records, _ = journal.read(journal.path_of(args.state_path, vnf_id))
         if not records:
             raise recorded.nothing(args.state_path, vnf_id)
+        timeline = Timeline(records)
+        operations = timeline.occurrences()
+        shown = operations if args.all or args.html else operations[-1:]
+        if args.last:
+            shown = operations[-args.last :]
+        runs = {hook.run for operation in shown for hook in operation}
+        records = [one for one in records if untrusted.text_of(one, "run") in runs]
+        earlier = len(operations) - len(shown)
         document = {
             "vnf_instance_id": vnf_id,
-            "vnf_instance_name": Timeline(records).vnf_name or None,
+            "vnf_instance_name": timeline.vnf_name or None,
+            "earlier_operations": earlier,
             "records": records,
         }
         if args.html:
             show = partial(_write_page, args, vnf_id, records)
         else:
-            show = partial(_print, records)
+            show = partial(_print, records, earlier)
         return Outcome(document, show)
 
 
-def _print(records: Sequence[dict[str, Any]]) -> None:
+def _number(text: str) -> int:
+    """:raises argparse.ArgumentTypeError: it is none above 0."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be a number, 1 or more")
+    return value
+
+
+def _print(records: Sequence[dict[str, Any]], earlier: int) -> None:
     timeline = Timeline()
     from tacker_k8s_mgmt.tools.render.console import Console, Reporter
 
     reporter = Reporter(Console(), timeline)
+    if earlier:
+        which = "operation is" if earlier == 1 else "operations are"
+        reporter.say(
+            f"{earlier} earlier {which} recorded; --last N or --all shows them."
+        )
+    known = 0
     for record in records:
         event = str(record.get("event"))
         operation = timeline.add(record)
+        if event == "operation-start" and len(timeline.occurrences()) > known:
+            known += 1
+            reporter.say(_head(operation), "bold")
         if event != "progress":
             reporter.report(operation, event)
     if timeline.last and timeline.last.ended is None:
         reporter.say(f"{timeline.last.hook}: {recorded.state(timeline.last)}")
+
+
+def _head(operation: Operation) -> str:
+    known = (
+        operation.occurrence and f", LCM operation occurrence {operation.occurrence}"
+    )
+    return f"{operation.title}{known}"
 
 
 def _write_page(

@@ -119,6 +119,77 @@ def test_a_failed_operation_is_shown_with_its_error(tmp_path, capsys, verb):
     assert error in capsys.readouterr().out
 
 
+OCCURRENCE = "0c5fd2a1-6f0f-4f0e-8d0c-1b1f5a9e7d21"
+
+
+@pytest.fixture
+def three_operations(tmp_path):
+    """An instantiation of two hooks, a failed scale-out and its retry, a heal."""
+    completed(tmp_path, "instantiate_start", ended={"followed_by": "instantiate_end"})
+    completed(tmp_path, "instantiate_end")
+    failed(tmp_path, "scale_end")
+    completed(tmp_path, "scale_end")
+    one = Recorder(tmp_path, "heal_end").begin(lcm_op_occ_id=OCCURRENCE)
+    one.step("join the new VMs")
+    one.end()
+
+
+@pytest.mark.parametrize(
+    ("options", "hooks", "first"),
+    [
+        ([], ["heal_end"], "2 earlier operations are recorded; --last N or --all"),
+        (
+            ["--last", "2"],
+            ["scale_end", "scale_end", "heal_end"],
+            "1 earlier operation is recorded; --last N or --all",
+        ),
+        (
+            ["--last", "3"],
+            None,
+            "Instantiate\n",
+        ),
+        (["--last", "99"], None, "Instantiate\n"),
+        (["--all"], None, "Instantiate\n"),
+    ],
+)
+def test_show_shows_the_last_operation_or_more(
+    tmp_path, capsys, three_operations, options, hooks, first
+):
+    every = ["instantiate_start", "instantiate_end", "scale_end", "scale_end"]
+    expected = hooks or [*every, "heal_end"]
+    assert runs(tmp_path, "show", *options) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(first)
+    ended = re.findall(r"^(\w+) (?:completed|failed) after", out, re.MULTILINE)
+    assert ended == expected
+    assert f"Heal, LCM operation occurrence {OCCURRENCE}\n" in out
+    assert runs(tmp_path, "show", "--json", *options) == 0
+    document = json.loads(capsys.readouterr().out)
+    starts = [one for one in document["records"] if one["event"] == "operation-start"]
+    assert [one["operation"] for one in starts] == expected
+    known = {name.partition("_")[0] for name in expected}
+    assert document["earlier_operations"] == 3 - len(known)
+
+
+def test_a_page_has_all_operations_or_the_last(tmp_path, three_operations):
+    page = tmp_path / "page.html"
+    assert runs(tmp_path, "show", "--html", str(page)) == 0
+    assert "Instantiate" in page.read_text()
+    again = ("--html", str(page), "--force", "--last", "1")
+    assert runs(tmp_path, "show", *again) == 0
+    assert "Instantiate" not in page.read_text()
+    assert "Heal" in page.read_text()
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "two", "1.5"])
+def test_a_number_of_operations_that_is_none_is_refused(tmp_path, capsys, number):
+    completed(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        runs(tmp_path, "show", f"--last={number}")
+    assert ended.value.code == 2
+    assert "--last: must be a number, 1 or more\n" in capsys.readouterr().err
+
+
 def test_show_json_gives_the_records(tmp_path, capsys):
     completed(tmp_path)
     assert runs(tmp_path, "show", "--json") == 0
