@@ -65,7 +65,7 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "tacker-k8s-mgmt runs pages *",
         "tacker-k8s-mgmt runs metrics*",
         "tacker-k8s-mgmt cluster check *",
-        "tacker-k8s-mgmt cluster list *",
+        "tacker-k8s-mgmt cluster list*",
         "tacker-k8s-mgmt cluster show *",
         "tacker-k8s-mgmt cluster labels *",
         "tacker-k8s-mgmt preflight *",

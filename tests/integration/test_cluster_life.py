@@ -172,7 +172,7 @@ class TestCheck:
         before = traces(lab, cluster)
         done = check(cluster)
         assert done.returncode == 0, done.stdout
-        assert done.stdout.endswith("They agree.\n")
+        assert done.stdout.endswith("No differences.\n")
         assert metrics(cluster)["check_differences"] == 0
         for name in (*cluster.inventory(), cluster.vim_name):
             assert name in done.stdout
@@ -265,7 +265,7 @@ class TestGuide:
             OPERATION_ID=cluster.occurrence()["id"],
         )
         assert "COMPLETED" in told
-        assert "They agree." in told
+        assert "No differences." in told
         assert "No problem was found." in told
         # Of `cluster list`.
         assert f"https://{cluster.balancer_address()}:6443 | 1 externalLB, 1" in told

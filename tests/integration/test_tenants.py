@@ -72,7 +72,7 @@ class TestTenants:
         assert vims(lab, cluster) == {"blue", "red"}
         told = guide.does("tenants listed", VNF_INSTANCE_ID=cluster.id)
         assert "restricted" in told
-        assert told.endswith("They agree.\n")
+        assert told.endswith("No differences.\n")
 
     def test_the_token_of_one_is_refused_where_the_other_is(self, cluster, token):
         for verb, kind in (("create", "pods"), ("delete", "deployments.apps")):

@@ -174,6 +174,8 @@ def check_output(path: Path, *, force: bool) -> None:
 
 
 _JSON = "json"
+#: The form of output for people.
+TABLE = "table"
 
 
 class Parser(argparse.ArgumentParser):
@@ -319,6 +321,9 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 class Lister(cliff.lister.Lister, Command):
     """A command that lists things."""
 
+    #: The columns of a table, which fits 80 characters with them. ``--long`` and other
+    #: forms of output have all.
+    main_columns: Sequence[str] = ()
     #: The exit code when nothing went wrong.
     _code = OK
 
@@ -326,6 +331,9 @@ class Lister(cliff.lister.Lister, Command):
         """Return the parser, with the options for forms of output."""
         parser = super().get_parser(prog_name)
         _add_json(parser)
+        parser.add_argument(
+            "--long", action="store_true", help="show all columns in the table"
+        )
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -342,10 +350,26 @@ class Lister(cliff.lister.Lister, Command):
     ) -> int:
         """Print it in the form that was chosen."""
         rows = data
+        if parsed_args.formatter == TABLE and not parsed_args.long:
+            parsed_args.columns = parsed_args.columns or list(self.main_columns)
         if parsed_args.formatter != _JSON:
             rows = (tuple(map(_printable, row)) for row in data)
         with _unknown_columns():
             return super().produce_output(parsed_args, column_names, rows)
+
+
+class Name(FormattableColumn[Any]):
+    """Name and id of a VNF instance: for people the id if it has no name."""
+
+    def human_readable(self) -> str:
+        """Return what people call it."""
+        name, vnf_id = self._value
+        return str(name or vnf_id)
+
+    def machine_readable(self) -> str:
+        """Return the name, which may be empty."""
+        name, _ = self._value
+        return str(name)
 
 
 class Time(FormattableColumn[Any]):

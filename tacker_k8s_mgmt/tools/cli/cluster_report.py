@@ -35,10 +35,10 @@ class Comparison(Protocol):
 class ClusterReport(Report):
     """A command that compares a cluster with Tacker's records, and changes nothing."""
 
-    exit_codes = "0 they agree, 1 they differ, 2 something could not be asked"
+    exit_codes = "0 no differences, 1 differences, 2 something could not be asked"
     reports_failures = True
     #: Printed when nothing differs.
-    verdict: ClassVar[str] = "They agree."
+    verdict: ClassVar[str] = "No differences."
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""

@@ -603,9 +603,11 @@ class ClusterList(Lister):
 
     examples = (
         "tacker-k8s-mgmt cluster list",
+        "tacker-k8s-mgmt cluster list --long",
         "tacker-k8s-mgmt cluster list -f value -c 'VNF Name' -c 'API URL'",
     )
     exit_codes = "0 they are listed, 1 Tacker's database could not be read"
+    main_columns = ("VNF Name", "API", "State", "Operation", "Operation State")
     reports_failures = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -622,7 +624,8 @@ class ClusterList(Lister):
             found = recorded.lookup().listed(parsed_args.config_file)
         return _COLUMNS, (
             (
-                *(one.vnf_id, one.name, one.api, one.state, one.vim, one.url),
+                *(one.vnf_id, base.Name((one.name, one.vnf_id)), one.api, one.state),
+                *(one.vim, one.url),
                 _Vms(one.vms),
                 *(one.operation, one.operation_state, one.operation_id),
             )

@@ -173,13 +173,13 @@ _COLUMNS = (
     "Outcome",
     "State",
 )
-_PEOPLE = "table"
 
 
 class RunsList(Lister):
     """List VNF instances with their last operation."""
 
-    examples = ("tacker-k8s-mgmt runs list",)
+    examples = ("tacker-k8s-mgmt runs list", "tacker-k8s-mgmt runs list --long")
+    main_columns = ("VNF Name", "Hook", "Started", "State")
     exit_codes = "0 no problem, 1 nothing is recorded"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -196,7 +196,7 @@ class RunsList(Lister):
         known = journal.instances(path)
         if not known:
             why = recorded.nothing(path)
-            if parsed_args.formatter == _PEOPLE:
+            if parsed_args.formatter == base.TABLE:
                 raise why
             # A program gets its document, without a row.
             base.complain(str(why))
@@ -209,7 +209,8 @@ def _rows(state_path: str, known: Sequence[str]) -> Iterator[Sequence[Any]]:
         timeline = recorded.timeline(state_path, vnf_id)
         if last := timeline.last:
             yield (
-                *(vnf_id, timeline.vnf_name, last.occurrence, last.hook),
+                *(vnf_id, base.Name((timeline.vnf_name, vnf_id))),
+                *(last.occurrence, last.hook),
                 *(
                     Time(last.started),
                     last.outcome or "unfinished",

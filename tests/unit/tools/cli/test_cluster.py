@@ -75,7 +75,7 @@ def test_a_cluster_that_agrees(opened, capsys):
         "worker-10-10-0-55        VM    listed     Ready    UP",
         "load balancer            VM                        API at 6443    "
         f"kubernetes_vim_{VNF}",
-        "They agree.",
+        "No differences.",
     ]
 
 
@@ -125,7 +125,7 @@ def test_a_difference_is_reported_with_its_remedy(opened, capsys):
     assert re.search(rf"{WORKER} +VM +listed +Ready, cordoned +UP", out)
     assert f"{WORKER}: cordoned, gets no new pods.\n" in out
     assert f"  `kubectl uncordon {WORKER}`, unless" in out
-    assert "They agree" not in out
+    assert "No differences" not in out
 
 
 def test_an_unreachable_source_is_named_and_the_rest_is_shown(opened, capsys):
@@ -288,7 +288,7 @@ class TestLabels:
             "NODE              SETTING     WANTED  ACTUAL  ENTRY OF METADATA",
             "worker-10-10-0-5  label disk  ssd     ssd     "
             "k8s_nodes:vnfc:five:label:disk",
-            "They agree.",
+            "No differences.",
         ]
 
     def test_what_differs_and_what_is_wrong(self, opened, capsys):
@@ -369,4 +369,4 @@ class TestShow:
         # The inventory still has the nodes.
         assert re.search(rf"{WORKER} +- +- +10\.10\.0\.5", out)
         assert "Could not be asked: Heat." in out
-        assert "They agree" not in out
+        assert "No differences" not in out

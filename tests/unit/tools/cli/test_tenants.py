@@ -37,7 +37,7 @@ def test_they_are_listed(opened, capsys):
         "POD SECURITY  QUOTA   ISOLATED",
         f"blue    kubernetes_vim_{VNF}_blue  baseline      pods 5  yes",
         f"red     kubernetes_vim_{VNF}_red   restricted    -       no",
-        "They agree.",
+        "No differences.",
     ]
 
 

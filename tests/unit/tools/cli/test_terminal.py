@@ -3,6 +3,7 @@
 
 import ast
 import io
+import json
 import logging
 import re
 import types
@@ -139,6 +140,60 @@ def test_lists_of_what_tacker_records(monkeypatch, capsys, form):
     out = capsys.readouterr().out
     assert "gnp.exe" in out
     assert is_plain(out)
+
+
+CLUSTER = types.SimpleNamespace(
+    vnf_id=VNF,
+    name="my-cluster",
+    api="v2",
+    state="NOT_INSTANTIATED",
+    vim="k8s_my-cluster_2c0e",
+    url="https://192.168.100.200:6443",
+    vms={"masterNode": 1, "workerNode": 2},
+    operation="INSTANTIATE",
+    operation_state="ROLLING_BACK",
+    operation_id=VNF,
+)
+
+
+@pytest.fixture
+def clusters(monkeypatch):
+    """Has Tacker record these."""
+
+    def has(*clusters):
+        lookup = types.SimpleNamespace(listed=lambda files: clusters)
+        monkeypatch.setattr(recorded, "lookup", lambda: lookup)
+
+    return has
+
+
+def test_a_table_of_clusters_fits_a_narrow_terminal(capsys, clusters):
+    clusters(CLUSTER)
+    assert main(["cluster", "list"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    for word in ("my-cluster", "NOT_INSTANTIATED", "ROLLING_BACK"):
+        assert f" {word} " in out
+    assert VNF not in out
+
+
+def test_a_cluster_without_a_name_is_listed_by_its_id(capsys, clusters):
+    nameless = types.SimpleNamespace(**{**vars(CLUSTER), "name": ""})
+    clusters(nameless)
+    assert main(["cluster", "list"]) == 0
+    assert f"| {VNF} |" in capsys.readouterr().out
+    assert main(["cluster", "list", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["VNF Instance ID"], row["VNF Name"]) == (VNF, "")
+
+
+@pytest.mark.parametrize(
+    "form", [["--long"], ["-f", "json"], ["-f", "value"], ["-c", "API URL"]]
+)
+def test_other_forms_and_a_long_table_have_all_columns(capsys, clusters, form):
+    clusters(CLUSTER)
+    assert main(["cluster", "list", *form]) == 0
+    assert CLUSTER.url in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
