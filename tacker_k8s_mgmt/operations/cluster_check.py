@@ -130,6 +130,8 @@ class ClusterInspection:
             nodes = pool.submit(
                 self._read, Source.CLUSTER, lambda: self._objects(planes)
             )
+            # A node that does not answer is left out. What may fail is to read, on the
+            # Ansible server, the host keys and logins for it.
             clocks = pool.submit(
                 self._read,
                 Source.INVENTORY,

@@ -3,12 +3,13 @@
 
 import abc
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Count, Node
 from tacker_k8s_mgmt.remote import vms
 from tacker_k8s_mgmt.remote.site import PARALLEL_LOGINS, Site
@@ -20,6 +21,8 @@ from tacker_k8s_mgmt.remote.ssh.known_hosts import (
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.status.facts import HealCommands
+
+Answer = TypeVar("Answer")
 
 
 class NoSuchInstance(Exception):
@@ -67,20 +70,34 @@ class ReadOnlySite(Site):
 
         A node that cannot be asked is left out.
         """
+        return self.ask_each(nodes, lambda host, node: vms.read(host, node).ahead)
+
+    def ask_each(
+        self, nodes: Sequence[Node], ask: Callable[[Session, Node], Answer]
+    ) -> Mapping[str, Answer]:
+        """Return what *ask* returns of nodes, in parallel, by the nodes' names.
+
+        :param ask: gets a session with the node as the inventory has its login; a node
+            for which it raises ``RemoteError``, or which cannot be logged in to, is
+            left out.
+        :raises RemoteError: the host keys or the inventory cannot be read.
+        """
         if not nodes:
             return {}
         self._keys()
+        logins = inventory.kept_logins(self.workdir.read(inventory.FILE_NAME) or "")
 
-        def ahead(node: Node) -> float | None:
+        def answer(node: Node) -> tuple[Answer, ...]:
             try:
-                with self._vms.open(node) as session:
-                    return vms.read(session, node).ahead
+                account = self._account(node, logins.get(node.server_id) or {})
+                with self._vms.log_in(node, account) as session:
+                    return (ask(session, node),)
             except errors.RemoteError:
-                return None
+                return ()
 
         with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
-            found = zip(nodes, pool.map(ahead, nodes), strict=True)
-            return {node.name: far for node, far in found if far is not None}
+            found = zip(nodes, pool.map(answer, nodes), strict=True)
+            return {node.name: one for node, answers in found for one in answers}
 
     def _api_patience(self) -> float:
         # An API server that refuses connections is a result, so do not wait for it.
