@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from benchmarks import figures
 from benchmarks.figures import OperationFigures
+from tacker_k8s_mgmt.config import Limits
 from tacker_k8s_mgmt.journal import Journal
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.model.timeline import Timeline
@@ -207,8 +208,7 @@ def _hook(
         # The unit tests' fakes have what operations use of it, and no types.
         cast(Site, site),
         FakeClock(),
-        ready_timeout=60,
-        poll_interval=5,
+        Limits(ready_timeout=60, poll_interval=5),
         on_progress=lambda progress: None,
         features=site.features,
     )

@@ -4,6 +4,9 @@
 Every remote call and every wait takes its limit from here. All limits are seconds.
 """
 
+from dataclasses import dataclass, fields
+from typing import Any
+
 from oslo_config import cfg
 
 GROUP = "k8s_mgmt"
@@ -209,6 +212,23 @@ OPTIONS: tuple[cfg.Opt, ...] = (
         "operator's account.",
     ),
 )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The options that operations on a cluster wait by, under the options' names.
+
+    :param ready_timeout: seconds for nodes to become Ready.
+    :param poll_interval: seconds, the longest pause between two probes.
+    """
+
+    ready_timeout: float
+    poll_interval: float
+
+    @classmethod
+    def of(cls, options: Any) -> "Limits":
+        """Those of the group of options."""
+        return cls(**{one.name: getattr(options, one.name) for one in fields(cls)})
 
 
 def register(conf: cfg.ConfigOpts) -> None:

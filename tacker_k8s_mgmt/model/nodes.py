@@ -286,8 +286,6 @@ _MEMBER = re.compile("(?:etcd)?([0-9]{1,9})")
 
 #: Seconds; more is shown and logged.
 NOTED = 5.0
-#: Seconds; with more no playbook is run.
-REFUSED = 60.0
 HINT = (
     "Have chrony or another NTP client set the clocks of these VMs or, if it is the "
     "one that is wrong, that of the conductor's host."

@@ -17,7 +17,6 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import (
     HINT,
     NOTED,
-    REFUSED,
     ROLES,
     Machine,
     Node,
@@ -114,6 +113,8 @@ def see_enough(nodes: Sequence[Machine], params: ClusterRequest) -> None:
 
 LOG = logging.getLogger(__name__)
 
+_FAR = 60.0  # seconds
+
 
 def see(state: ClusterState, nodes: Sequence[Node]) -> None:
     """Check the clocks of nodes, before a playbook runs.
@@ -123,11 +124,11 @@ def see(state: ClusterState, nodes: Sequence[Node]) -> None:
     """
     ahead = state.site.clocks()
     seen = {n.name: ahead[n.server_id] for n in nodes if n.server_id in ahead}
-    far = listed(seen, REFUSED)
+    far = listed(seen, _FAR)
     if far:
         raise errors.ClusterError(
             detail=f"The clocks of these VMs differ from that of Tacker's conductor by "
-            f"more than {REFUSED:g} s: {far}. No playbook was run.",
+            f"more than {_FAR:g} s: {far}. No playbook was run.",
             hint=HINT,
         )
     if late := listed(seen, NOTED):

@@ -60,8 +60,9 @@ def wait_until_healthy(
     :raises ClusterError: there is a problem after ``ready_timeout``.
     :raises RemoteError: the call after ``ready_timeout`` fails.
     """
-    deadline = deps.clock.now() + deps.ready_timeout
-    pause = min(_FIRST_PAUSE, deps.poll_interval)
+    limits = deps.limits
+    deadline = deps.clock.now() + limits.ready_timeout
+    pause = min(_FIRST_PAUSE, limits.poll_interval)
     while True:
         late = deps.clock.now() >= deadline
         try:
@@ -75,11 +76,11 @@ def wait_until_healthy(
             if late:
                 text = detail.format(left=left)
                 raise errors.ClusterError(
-                    detail=f"After {deps.ready_timeout:g} s {text}",
+                    detail=f"After {limits.ready_timeout:g} s {text}",
                     hint=hint if isinstance(hint, str) else hint(),
                 )
         deps.clock.sleep(pause)
-        pause = min(2 * pause, deps.poll_interval)
+        pause = min(2 * pause, limits.poll_interval)
 
 
 def verify_identity(vms: Site, seen: NodeObjects, nodes: Sequence[Node]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.config import Limits
 from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.model.nodes import (
     Machine,
@@ -43,8 +44,6 @@ NodeObjects = Mapping[str, NodeObject]
 class OperationContext:
     """What an operation on one VNF instance's cluster works with.
 
-    :param ready_timeout: limit in seconds for nodes to become Ready.
-    :param poll_interval: longest pause between two probes, seconds.
     :param on_progress: receives the progress of a playbook.
     :param metadata: of the VNF instance, as the operation leaves them.
     :param patch: the names of the entries that the request changes.
@@ -56,8 +55,7 @@ class OperationContext:
     vnf_id: str
     site: Site
     clock: Clock
-    ready_timeout: float
-    poll_interval: float
+    limits: Limits
     on_progress: Callable[[Progress], None]
     metadata: Mapping[str, Any] = field(default_factory=dict)
     patch: Collection[str] = ()

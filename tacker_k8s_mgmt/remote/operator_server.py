@@ -12,6 +12,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import local_files
 from tacker_k8s_mgmt.remote.local_files import FileNotAllowed, Place
 from tacker_k8s_mgmt.request import fields, structure
+from tacker_k8s_mgmt.request.accounts import CREDENTIALS
 from tacker_k8s_mgmt.request.installation import AnsibleServer
 from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.structure import Location, WrittenRequest
@@ -28,11 +29,7 @@ _PLAIN = {
     "strategy": "ansible_strategy",
     "resolve_downloads": "ansible_resolve_downloads",
 }
-_IN_FILES = {
-    "private_key": "ansible_private_key_file",
-    "private_key_passphrase": "ansible_private_key_passphrase_file",
-    "password": "ansible_password_file",
-}
+_IN_FILES = {name: f"ansible_{name}_file" for name in CREDENTIALS}
 _ROOT = "ansible_inventory_root"
 _DIRECTORY = "transferring_inventory_path"
 

@@ -19,6 +19,7 @@ from tacker.vnfm.mgmt_drivers.vnflcm_abstract_driver import (
 )
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.config import Limits
 from tacker_k8s_mgmt.hooks.advice import RESUME, V1_HEAL_OF_ALL, V2_HEAL_OF_ALL
 from tacker_k8s_mgmt.hooks.v1 import driver as v1
 from tacker_k8s_mgmt.hooks.v1 import group_sizes, vim_registry
@@ -85,7 +86,7 @@ class Seen:
         self.advised.append(advice)
         site = mock.MagicMock()
         site.workdir.read.return_value = None
-        yield OperationContext(request, VNF, site, mock.Mock(), 1, 1, print)
+        yield OperationContext(request, VNF, site, mock.Mock(), Limits(1, 1), print)
 
     def _run(self, operation, *, advice=None, followed_by=""):
         if advice is not None:

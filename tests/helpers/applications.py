@@ -9,6 +9,7 @@ import yaml
 
 from lab import settings as lab_settings
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.config import Limits
 from tacker_k8s_mgmt.features.applications.feature import ApplicationsWork
 from tacker_k8s_mgmt.features.applications.host import ApplicationHost
 from tacker_k8s_mgmt.model.nodes import Node
@@ -97,8 +98,7 @@ def state_of(site: ApplicationSite, params: ClusterRequest) -> ClusterState:
         VNF,
         site,  # type: ignore[arg-type]
         Clock(),
-        ready_timeout=60,
-        poll_interval=0.2,
+        Limits(ready_timeout=60, poll_interval=0.2),
         on_progress=lambda progress: None,
     )
     state = ClusterState(deps)

@@ -4,6 +4,7 @@
 from dataclasses import replace
 from typing import Any, cast
 
+from tacker_k8s_mgmt.config import Limits
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.operations.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.operations.instantiate import (
@@ -33,8 +34,7 @@ def dependencies(
         # Without etcd: tests of several control planes have a whole site.
         cast(Site, site),
         clock,
-        ready_timeout=60,
-        poll_interval=5,
+        Limits(ready_timeout=60, poll_interval=5),
         on_progress=lambda progress: None,
         metadata=site.metadata,
         patch=site.patch,

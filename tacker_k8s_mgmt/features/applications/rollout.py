@@ -332,7 +332,7 @@ class Rollout:
                     for name, text in progress.pending.items()
                 }
                 raise self._unfinished(phase, waited, progress, late)
-            clock.sleep(min(self._deps.poll_interval, deadline - clock.now()))
+            clock.sleep(min(self._deps.limits.poll_interval, deadline - clock.now()))
 
     def _unfinished(
         self,
@@ -379,7 +379,7 @@ class Rollout:
                 asked = f"{probe.scheme}://{probe.service}:{probe.port}{probe.path}"
                 text = f"{asked} did not answer as expected within {limit} s: {reason}"
                 raise self._error(_HEALTH, [text])
-            clock.sleep(min(self._deps.poll_interval, deadline - clock.now()))
+            clock.sleep(min(self._deps.limits.poll_interval, deadline - clock.now()))
 
     def _prune(self, content: Content) -> None:
         """Remove what it had, and is not to have any more."""

@@ -18,6 +18,7 @@ from typing import Any, cast
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import files
+from tacker_k8s_mgmt.config import Limits
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ScriptCall
@@ -64,9 +65,8 @@ def rehearse(params: ClusterRequest, machines: Machines) -> Record:
         _VNF,
         cast(Site, site),
         cast(Clock, site),
-        ready_timeout=0,
-        poll_interval=0,
-        on_progress=lambda progress: None,
+        Limits(ready_timeout=0, poll_interval=0),
+        lambda progress: None,
     )
     for step in Instantiate(deps).steps():
         step.take()
