@@ -7,6 +7,7 @@ a command only when it is used.
 
 import argparse
 import importlib.metadata
+import re
 from typing import Any
 
 from tacker_k8s_mgmt.tools.cli import commands
@@ -15,12 +16,16 @@ from tacker_k8s_mgmt.tools.cli import commands
 class Plugin:
     """Makes a command, in place of its class.
 
-    :param name: the command's, with an underscore in place of its blank.
+    :param name: the command's, with an underscore in place of its blank and hyphens.
     """
 
     def __init__(self, name: str) -> None:
-        target = commands.COMMANDS[name.replace("_", " ")]
-        self._point = importlib.metadata.EntryPoint(name, target, "")
+        targets = {
+            re.sub("[ -]", "_", command): target
+            for command, target in commands.COMMANDS.items()
+        }
+
+        self._point = importlib.metadata.EntryPoint(name, targets[name], "")
 
     def __call__(self, app: Any, app_args: argparse.Namespace | None) -> Any:
         return self._point.load()(app, app_args)

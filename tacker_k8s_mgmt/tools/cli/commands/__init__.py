@@ -43,6 +43,8 @@ Errors are exceptions: ``UsageError`` and unreadable input end with exit code 2,
 errors of :mod:`tacker_k8s_mgmt.errors` and ``OSError`` with 1; their texts are printed.
 """
 
+import re
+
 _GROUPS = {
     "app": ("list", "show"),
     "cluster": ("check", "kubeconfig", "labels", "list", "show"),
@@ -54,10 +56,17 @@ _GROUPS = {
     "runs": ("follow", "list", "metrics", "pages", "show"),
     "tenant": ("access", "list"),
 }
+
+
+def class_name(command: str) -> str:
+    """That of a command: ``ClusterCheck``, or ``ThingDoAll`` of ``thing do-all``."""
+    return "".join(word.title() for word in re.split("[ -]", command))
+
+
 #: Where the class of each command is, as an entry point says it. A command is imported
 #: when it is used.
 COMMANDS = {
-    f"{group} {verb}".strip(): f"{__name__}.{group}:{group.title()}{verb.title()}"
+    command: f"{__name__}.{group}:{class_name(command)}"
     for group, verbs in _GROUPS.items()
-    for verb in verbs
+    for command in (f"{group} {verb}".strip() for verb in verbs)
 }

@@ -10,7 +10,9 @@ import pytest
 import tomllib
 from openstackclient import shell
 
+from tacker_k8s_mgmt.tools.cli import commands, osc
 from tacker_k8s_mgmt.tools.cli.app import Commands
+from tacker_k8s_mgmt.tools.cli.commands import class_name
 from tests import tree
 from tests.unit.tools.cli.journals import VNF, completed
 
@@ -87,3 +89,13 @@ def test_a_start_of_openstack_imports_no_command():
     cli = f"{base}.tools.cli"
     names = [base, f"{base}.tools", cli, f"{cli}.commands", f"{cli}.osc"]
     assert sorted(done.stdout.split()) == names
+
+
+def test_a_command_of_two_words_has_a_name_in_python(monkeypatch):
+    assert class_name("cluster check") == "ClusterCheck"
+    assert class_name("preflight") == "Preflight"
+    assert class_name("cluster etcd-defrag") == "ClusterEtcdDefrag"
+    place = commands.COMMANDS["cluster check"]
+    monkeypatch.setattr(commands, "COMMANDS", {"cluster etcd-defrag": place})
+    made = osc.cluster_etcd_defrag(None, None)
+    assert type(made).__name__ == "ClusterCheck"
