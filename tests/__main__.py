@@ -36,7 +36,7 @@ LEFT_OUT = "left out: needs root"
 #: paramiko, or the models of pydantic with values of which there is no end.
 VERSIONED = (
     *("tests/unit/tools/cli", "tests/unit/hooks", "tests/unit/remote"),
-    *("tests/unit/tools/csar", "tests/unit/features"),
+    *("tests/unit/tools/csar", "tests/unit/metrics"),
     *("tests/unit/status", "tests/unit/topology", "tests/unit/kubespray"),
     *("tests/unit/request", "tests/unit/model"),
     "--ignore=tests/unit/tools/cli/test_openstack.py",

@@ -351,7 +351,7 @@ class Hook(abc.ABC):
             return
         try:
             # Imported late: most sites have no use for it.
-            from tacker_k8s_mgmt.features import metrics
+            from tacker_k8s_mgmt import metrics
 
             metrics.write(self.state_path, directory)
         except Exception as error:

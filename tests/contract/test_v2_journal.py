@@ -8,8 +8,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from prometheus_client.parser import text_string_to_metric_families
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.features import metrics
+from tacker_k8s_mgmt import journal, metrics
 from tacker_k8s_mgmt.model.timeline import Timeline
 from tests.contract.v2_operations import heal, instantiate, scale, terminate
 from tests.helpers.requests import VNF

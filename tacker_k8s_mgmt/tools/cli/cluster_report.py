@@ -11,7 +11,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Node, name_nodes
 from tacker_k8s_mgmt.status import rows
 from tacker_k8s_mgmt.status.facts import Answers, Source
-from tacker_k8s_mgmt.tools.cli import recorded
+from tacker_k8s_mgmt.tools.cli import host_records
 from tacker_k8s_mgmt.tools.cli.base import NotDone, Outcome, Report, UsageError
 from tacker_k8s_mgmt.tools.render.console import Console
 
@@ -44,7 +44,7 @@ class ClusterReport(Report):
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("vnf", metavar="VNF", help="id or name of the VNF instance")
-        recorded.add_config_file(parser)
+        host_records.add_config_file(parser)
         return parser
 
     @abc.abstractmethod
@@ -69,7 +69,7 @@ class ClusterReport(Report):
         try:
             with (
                 self.status("Asking …"),
-                recorded.lookup().opened(vnf_id, files) as one,
+                host_records.lookup().opened(vnf_id, files) as one,
             ):
                 known = one.view, one.metadata, one.heals
                 survey = ClusterInspection(

@@ -29,6 +29,7 @@ TRUSTED: Mapping[str, str] = {
     "tools.cli.commands.request._value": _OPERATOR,
     "tools.cli.base.seconds": _ARGPARSE,
     "tools.cli.base.count": _ARGPARSE,
+    "tools.cli.commands.runs._number": _ARGPARSE,
     "tools.cloud.client.Cloud.compute_quotas": _CLOUD,
     "tools.cloud.client.Cloud.network_quotas": _CLOUD,
     "tools.cloud.client.Cloud.volume_quotas": _CLOUD,

@@ -10,16 +10,15 @@ from typing import Any, cast
 
 from prometheus_client import generate_latest
 
-from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.features import metrics
+from tacker_k8s_mgmt import journal, metrics
 from tacker_k8s_mgmt.features.applications import feature, sources
 from tacker_k8s_mgmt.features.applications.content import Chart
 from tacker_k8s_mgmt.features.applications.host import _defined
 from tacker_k8s_mgmt.features.applications.sources import Sources
-from tacker_k8s_mgmt.features.metrics import State
 from tacker_k8s_mgmt.features.node_settings.marks import NodeMetadata
 from tacker_k8s_mgmt.hooks.cnf import manifests as cnf_manifests
 from tacker_k8s_mgmt.hooks.v2 import connections
+from tacker_k8s_mgmt.metrics import State
 from tacker_k8s_mgmt.model import manifests
 from tacker_k8s_mgmt.model.timeline import Timeline, clock, in_words
 from tacker_k8s_mgmt.request import cnf_exposure, profile_document, reader
@@ -226,8 +225,8 @@ TEXTS: Mapping[str, Fed] = {
         lambda content: _journal(
             "\n".join([*map(json.dumps, JOURNAL[:4]), content, ""])
         ),
-        "features.metrics._Collector._steps",
-        "features.metrics._Collector._last_runs",
+        "metrics._Collector._steps",
+        "metrics._Collector._last_runs",
     ),
     "a cluster's identity": parsed(
         {"endpoint": "https://x", "ca_certificate": "c", "uid": "u"},
@@ -237,9 +236,9 @@ TEXTS: Mapping[str, Fed] = {
     "totals": parsed(
         TOTALS,
         lambda content: _collected(State.read(content)),
-        "features.metrics.State.read",
-        "features.metrics.Totals.read",
-        "features.metrics._Collector._steps",
-        "features.metrics._Collector._last_runs",
+        "metrics.State.read",
+        "metrics.Totals.read",
+        "metrics._Collector._steps",
+        "metrics._Collector._last_runs",
     ),
 }

@@ -39,7 +39,7 @@ from tacker_k8s_mgmt.status import rows
 from tacker_k8s_mgmt.status.facts import Report as Comparison
 from tacker_k8s_mgmt.status.facts import Row, Source
 from tacker_k8s_mgmt.status.rows import Member
-from tacker_k8s_mgmt.tools.cli import base, cluster_report, recorded
+from tacker_k8s_mgmt.tools.cli import base, cluster_report, host_records
 from tacker_k8s_mgmt.tools.cli.base import Command, Lister, NotDone, UsageError
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
 from tacker_k8s_mgmt.tools.cli.request_input import STDIN as STDOUT
@@ -163,7 +163,7 @@ class ClusterKubeconfig(Command):
             help="how long the token is good, such as 30m, 8h or 2d (default: "
             "%(default)s); the API server may choose less",
         )
-        recorded.add_config_file(parser)
+        host_records.add_config_file(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -176,7 +176,7 @@ class ClusterKubeconfig(Command):
         args.user = args.user or _own_name()
         with (
             self.status("Asking …"),
-            recorded.lookup().opened(args.vnf, args.config_file) as instance,
+            host_records.lookup().opened(args.vnf, args.config_file) as instance,
         ):
             view, wanted = instance.view, (args.user, args.cluster_role, args.expires)
             url, access = cluster_report.ask(
@@ -294,7 +294,7 @@ def _write_metrics(vnf_id: str, report: Comparison) -> None:
     if not directory:
         return
     # Imported late, as most sites have no use for it.
-    from tacker_k8s_mgmt.features import metrics
+    from tacker_k8s_mgmt import metrics
 
     differences = {
         source.value: sum(len(row.cells[source].findings) for row in report.rows)
@@ -613,7 +613,7 @@ class ClusterList(Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
-        recorded.add_config_file(parser)
+        host_records.add_config_file(parser)
         return parser
 
     def take_action(
@@ -621,7 +621,7 @@ class ClusterList(Lister):
     ) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
         """Return a row for each, by name."""
         with self.status("Asking …"):
-            found = recorded.lookup().listed(parsed_args.config_file)
+            found = host_records.lookup().listed(parsed_args.config_file)
         return _COLUMNS, (
             (
                 *(one.vnf_id, base.Name((one.name, one.vnf_id)), one.api, one.state),

@@ -31,7 +31,7 @@ from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.profile_document import IN_STATE_PATH
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.secrets import FILE, SECRET_REF, Reference, Unresolved
-from tacker_k8s_mgmt.tools.cli import base, recorded, request_input
+from tacker_k8s_mgmt.tools.cli import base, host_records, request_input
 from tacker_k8s_mgmt.tools.cli.base import Outcome, Report, UsageError
 from tacker_k8s_mgmt.tools.cli.request_input import CheckedRequest
 from tacker_k8s_mgmt.tools.cloud import client, cloud_checks, demand
@@ -336,19 +336,19 @@ class Preflight(Report):
             help="ask for passwords that are not in the request, or are in Barbican",
         )
         for option in _DIRECTORIES:
-            recorded.add_directory(parser, option)
+            host_records.add_directory(parser, option)
         parser.add_argument(
             "--connect-timeout",
             type=base.seconds,
             metavar="SECONDS",
             help="for each login (default: [k8s_mgmt] connect_timeout of tacker.conf)",
         )
-        recorded.add_config_file(parser)
+        host_records.add_config_file(parser)
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
         """Check it."""
-        recorded.complete(parsed_args, *_DIRECTORIES, "connect_timeout")
+        host_records.complete(parsed_args, *_DIRECTORIES, "connect_timeout")
         _identify(parsed_args)
         wants_cloud = parsed_args.cloud or parsed_args.os_cloud
         if wants_cloud and parsed_args.package is None:
@@ -387,7 +387,7 @@ class Preflight(Report):
 
 def _identify(args: argparse.Namespace) -> None:
     vnf = args.vnf_instance_id
-    args.vnf_instance_id = recorded.identified(args.state_path, vnf) if vnf else ""
+    args.vnf_instance_id = host_records.identified(args.state_path, vnf) if vnf else ""
     if args.vnf_instance_id is None:
         raise UsageError(f"no VNF instance of the name {vnf} is recorded; give its id")
 
@@ -433,7 +433,7 @@ def _server(args: argparse.Namespace) -> OperatorServer | None:
 
     :raises UsageError: ``tacker.conf`` cannot be read, or is wrong.
     """
-    options = recorded.options(args)
+    options = host_records.options(args)
     try:
         return operator_server.find(options, args.vnf_instance_id or _NO_ID)
     except TackerConfigError as error:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from tacker_k8s_mgmt import files, journal
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.timeline import Operation, Timeline, in_words
-from tacker_k8s_mgmt.tools.cli import base, recorded
+from tacker_k8s_mgmt.tools.cli import base, host_records
 from tacker_k8s_mgmt.tools.cli.base import (
     Command,
     Lister,
@@ -57,7 +57,7 @@ class RunsFollow(Report):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
-        recorded.add_arguments(parser)
+        host_records.add_arguments(parser)
         parser.add_argument(
             "--wait",
             type=base.seconds,
@@ -71,9 +71,9 @@ class RunsFollow(Report):
         """Show the last operation, and continue with it."""
         args = parsed_args
         began = time.time()
-        vnf_id = recorded.chosen(args) or _first_instance(args)
+        vnf_id = host_records.chosen(args) or _first_instance(args)
         if vnf_id is None:
-            raise recorded.nothing(args.state_path, args.vnf)
+            raise host_records.nothing(args.state_path, args.vnf)
         timeline = Timeline()
         path = journal.path_of(args.state_path, vnf_id)
         is_document = bool(args.formatter or args.columns)
@@ -87,7 +87,7 @@ class RunsFollow(Report):
                 _go_on(args.wait, reader, timeline, reporter)
         last = timeline.last
         if last is None:
-            raise recorded.nothing(args.state_path, vnf_id)
+            raise host_records.nothing(args.state_path, vnf_id)
         code = base.OK if last.final and not last.failed else base.PROBLEMS
         return Outcome(_document(vnf_id, timeline, last), lambda: None, code)
 
@@ -110,7 +110,7 @@ def _first_instance(args: argparse.Namespace) -> str | None:
     vnf_id = None
     while vnf_id is None and time.monotonic() < until:
         time.sleep(_POLL_SECONDS)
-        vnf_id = recorded.chosen(args)
+        vnf_id = host_records.chosen(args)
     return vnf_id
 
 
@@ -185,17 +185,17 @@ class RunsList(Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
-        recorded.add_state_path(parser)
+        host_records.add_state_path(parser)
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
         """Return a row for each, the one that changed last first."""
-        path = recorded.state_path(parsed_args)
+        path = host_records.state_path(parsed_args)
         known = journal.instances(path)
         if not known:
-            why = recorded.nothing(path)
+            why = host_records.nothing(path)
             if parsed_args.formatter == base.TABLE:
                 raise why
             # A program gets its document, without a row.
@@ -206,7 +206,7 @@ class RunsList(Lister):
 
 def _rows(state_path: str, known: Sequence[str]) -> Iterator[Sequence[Any]]:
     for vnf_id in known:
-        timeline = recorded.timeline(state_path, vnf_id)
+        timeline = host_records.timeline(state_path, vnf_id)
         if last := timeline.last:
             yield (
                 *(vnf_id, base.Name((timeline.vnf_name, vnf_id))),
@@ -214,7 +214,7 @@ def _rows(state_path: str, known: Sequence[str]) -> Iterator[Sequence[Any]]:
                 *(
                     Time(last.started),
                     last.outcome or "unfinished",
-                    recorded.state(last),
+                    host_records.state(last),
                 ),
             )
 
@@ -238,8 +238,8 @@ class RunsMetrics(Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
-        recorded.add_state_path(parser)
-        recorded.add_directory(parser, "metrics_directory")
+        host_records.add_state_path(parser)
+        host_records.add_directory(parser, "metrics_directory")
         parser.add_argument(
             "--print", action="store_true", help="print them, and write no file"
         )
@@ -248,10 +248,10 @@ class RunsMetrics(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Write or print them."""
         # Imported late: the other commands do without Prometheus' client.
-        from tacker_k8s_mgmt.features import metrics
+        from tacker_k8s_mgmt import metrics
 
         args = parsed_args
-        recorded.complete(args, "state_path", "metrics_directory")
+        host_records.complete(args, "state_path", "metrics_directory")
         if args.print or not args.metrics_directory:
             base.show(metrics.text(args.state_path), end="")
         else:
@@ -274,7 +274,7 @@ class RunsPages(Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
-        recorded.add_state_path(parser)
+        host_records.add_state_path(parser)
         parser.add_argument(
             "directory", type=Path, metavar="DIR", help="it is created if it is missing"
         )
@@ -286,13 +286,13 @@ class RunsPages(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Write them."""
         args, now = parsed_args, time.time()
-        path = recorded.state_path(args)
+        path = host_records.state_path(args)
         timelines = {
-            vnf_id: recorded.timeline(path, vnf_id)
+            vnf_id: host_records.timeline(path, vnf_id)
             for vnf_id in journal.instances(path)
         }
         if not timelines:
-            raise recorded.nothing(path)
+            raise host_records.nothing(path)
         # Imported late, as in `runs show`.
         from tacker_k8s_mgmt.tools.render import html
 
@@ -331,7 +331,7 @@ class RunsShow(Report):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
-        recorded.add_arguments(parser)
+        host_records.add_arguments(parser)
         which = parser.add_mutually_exclusive_group()
         which.add_argument(
             "--last",
@@ -358,12 +358,12 @@ class RunsShow(Report):
             raise UsageError("--html writes a page; give no other form of output")
         if args.html:
             base.check_output(args.html, force=args.force)
-        vnf_id = recorded.chosen(args)
+        vnf_id = host_records.chosen(args)
         if vnf_id is None:
-            raise recorded.nothing(args.state_path, args.vnf)
+            raise host_records.nothing(args.state_path, args.vnf)
         records, _ = journal.read(journal.path_of(args.state_path, vnf_id))
         if not records:
-            raise recorded.nothing(args.state_path, vnf_id)
+            raise host_records.nothing(args.state_path, vnf_id)
         timeline = Timeline(records)
         operations = timeline.occurrences()
         shown = operations if args.all or args.html else operations[-1:]
@@ -416,7 +416,7 @@ def _print(records: Sequence[dict[str, Any]], earlier: int) -> None:
         if event != "progress":
             reporter.report(operation, event)
     if timeline.last and timeline.last.ended is None:
-        reporter.say(f"{timeline.last.hook}: {recorded.state(timeline.last)}")
+        reporter.say(f"{timeline.last.hook}: {host_records.state(timeline.last)}")
 
 
 def _head(operation: Operation) -> str:

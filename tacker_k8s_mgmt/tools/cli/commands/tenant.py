@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tacker_k8s_mgmt.request.tenants import Tenant
 from tacker_k8s_mgmt.status.facts import Row, Source
-from tacker_k8s_mgmt.tools.cli import base, cluster_report, recorded
+from tacker_k8s_mgmt.tools.cli import base, cluster_report, host_records
 from tacker_k8s_mgmt.tools.cli.base import Command, NotDone, UsageError
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
 from tacker_k8s_mgmt.tools.render.console import Console
@@ -66,7 +66,7 @@ class TenantAccess(Command):
         parser.add_argument(
             "--helm", action="store_true", help="for CNFs from Helm charts"
         )
-        recorded.add_config_file(parser)
+        host_records.add_config_file(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -79,7 +79,7 @@ class TenantAccess(Command):
         base.check_output(path, force=args.force)
         with (
             self.status("Asking …"),
-            recorded.lookup().opened(args.vnf, args.config_file) as instance,
+            host_records.lookup().opened(args.vnf, args.config_file) as instance,
         ):
             names = [tenant.name for tenant in instance.params.tenants]
             if args.tenant not in names:

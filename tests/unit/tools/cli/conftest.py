@@ -6,7 +6,7 @@ import types
 
 import pytest
 
-from tacker_k8s_mgmt.tools.cli import recorded
+from tacker_k8s_mgmt.tools.cli import host_records
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def look_up(monkeypatch):
             yield found
 
         lookup = types.SimpleNamespace(opened=opened)
-        monkeypatch.setattr(recorded, "lookup", lambda: lookup)
+        monkeypatch.setattr(host_records, "lookup", lambda: lookup)
         return found
 
     return instead

@@ -14,7 +14,7 @@ from oslo_config import cfg
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.status.facts import HealCommands
 from tacker_k8s_mgmt.tools.cli import cluster_report as command
-from tacker_k8s_mgmt.tools.cli import main, recorded
+from tacker_k8s_mgmt.tools.cli import host_records, main
 from tacker_k8s_mgmt.tools.render.console import Console
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.node_settings import DISK, modify, wants
@@ -231,7 +231,7 @@ def test_a_vnf_instance_that_cannot_be_opened(monkeypatch, capsys):
         raise errors.TackerError(detail=f"Tacker has no VNF instance {vnf_id}.")
 
     lookup = types.SimpleNamespace(opened=opened)
-    monkeypatch.setattr(recorded, "lookup", lambda: lookup)
+    monkeypatch.setattr(host_records, "lookup", lambda: lookup)
     assert check() == 2
     captured = capsys.readouterr()
     assert captured.err == f"Tacker has no VNF instance {VNF}.\n"

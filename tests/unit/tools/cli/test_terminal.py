@@ -20,7 +20,7 @@ from tacker_k8s_mgmt.model.playbooks import Progress
 from tacker_k8s_mgmt.remote.ssh import channel
 from tacker_k8s_mgmt.text import in_line, printable
 from tacker_k8s_mgmt.tools import cli
-from tacker_k8s_mgmt.tools.cli import base, main, recorded
+from tacker_k8s_mgmt.tools.cli import base, host_records, main
 from tacker_k8s_mgmt.tools.cli.commands import request
 from tacker_k8s_mgmt.tools.cloud.interview import Question
 from tacker_k8s_mgmt.tools.render.console import Console
@@ -89,7 +89,7 @@ def test_logs_warnings_and_tracebacks(monkeypatch, capsys, option):
             logging.getLogger("library").exception("no %s", ESCAPES)
             raise
 
-    monkeypatch.setattr(recorded, "lookup", lookup)
+    monkeypatch.setattr(host_records, "lookup", lookup)
     warnings_of_python = warnings.showwarning
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -135,7 +135,7 @@ def test_names_of_plays_and_messages_of_tasks():
 def test_lists_of_what_tacker_records(monkeypatch, capsys, form):
     row = types.SimpleNamespace(vnf_id=VNF, name=ESCAPES, vms={ESCAPES: 1}, **LISTED)
     lookup = types.SimpleNamespace(listed=lambda files: [row])
-    monkeypatch.setattr(recorded, "lookup", lambda: lookup)
+    monkeypatch.setattr(host_records, "lookup", lambda: lookup)
     assert main(["cluster", "list", *form]) == 0
     out = capsys.readouterr().out
     assert "gnp.exe" in out
@@ -162,7 +162,7 @@ def clusters(monkeypatch):
 
     def has(*clusters):
         lookup = types.SimpleNamespace(listed=lambda files: clusters)
-        monkeypatch.setattr(recorded, "lookup", lambda: lookup)
+        monkeypatch.setattr(host_records, "lookup", lambda: lookup)
 
     return has
 
@@ -213,7 +213,7 @@ def test_reports_of_a_cluster_that_cannot_be_asked(monkeypatch, capsys):
         raise errors.TackerError(detail=f"no VNF instance {ESCAPES}")
 
     lookup = types.SimpleNamespace(opened=opened)
-    monkeypatch.setattr(recorded, "lookup", lambda: lookup)
+    monkeypatch.setattr(host_records, "lookup", lambda: lookup)
     assert main(["cluster", "check", VNF]) == 2
     assert is_plain(capsys.readouterr().err)
 

@@ -1,17 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file for node exporter's textfile collector.
-
-Its metrics are described in ``doc/source/monitoring.rst``.
-
-The totals of all operations, added up from journals.
-
-The file with the totals, which all processes of a host share.
-
-Metrics of the operations, for Prometheus.
+"""Metrics of the operations, for Prometheus (``doc/source/monitoring.rst``).
 
 Journals forget old operations, and processes end: the totals are kept in a file of
-their own (``state``), to which every write adds what the journals have had since
-(``totals``), and are written for node exporter's textfile collector (``textfile``).
+their own, which all processes of a host share. Every write adds to them what the
+journals have had since, and writes the file for node exporter's textfile collector.
 """
 
 import bisect

@@ -10,10 +10,10 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tacker_k8s_mgmt.features import metrics
+from tacker_k8s_mgmt import metrics
 from tests.unit.tools.cli.journals import VNF, Recorder
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[3]
 SAMPLES = ROOT / "samples" / "monitoring"
 PAGE = ROOT / "doc" / "source" / "monitoring.rst"
 DASHBOARD = json.loads((SAMPLES / "grafana-dashboard.json").read_text())

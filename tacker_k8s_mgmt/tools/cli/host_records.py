@@ -184,10 +184,10 @@ def lookup() -> Any:
         warnings.simplefilter("ignore")
     # Imported late: Tacker is large, and the other commands run without it.
     try:
-        from tacker_k8s_mgmt.hooks import instances as found
+        from tacker_k8s_mgmt.hooks import instances
     except ImportError as error:
         raise errors.TackerError(
             detail=f"Tacker is not installed beside this program: {error}.",
             hint="Use the tacker-k8s-mgmt of the conductor's Python environment.",
         ) from error
-    return found
+    return instances

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.features import metrics
+from tacker_k8s_mgmt import journal, metrics
 from tests.unit.tools.cli.journals import OTHER, VNF, Recorder, completed, failed
 
 
