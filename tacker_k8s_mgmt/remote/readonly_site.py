@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Count, Node
 from tacker_k8s_mgmt.remote import vms
 from tacker_k8s_mgmt.remote.site import PARALLEL_LOGINS, Site
@@ -85,12 +84,11 @@ class ReadOnlySite(Site):
         if not nodes:
             return {}
         self._keys()
-        logins = inventory.kept_logins(self.workdir.read(inventory.FILE_NAME) or "")
+        accounts = self._accounts()
 
         def answer(node: Node) -> tuple[Answer, ...]:
             try:
-                account = self._account(node, logins.get(node.server_id) or {})
-                with self._vms.log_in(node, account) as session:
+                with self._vms.log_in(node, accounts(node)) as session:
                     return (ask(session, node),)
             except errors.RemoteError:
                 return ()

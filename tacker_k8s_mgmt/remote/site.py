@@ -368,23 +368,24 @@ class Site(Vnf):
         """
         waiting = Backoff(self._options.boot_timeout)
         self._keys()  # load them before the threads share them
+        accounts = self._accounts()
 
         def probe(machine: Machine) -> str:
             # One time limit for all: later VMs have been booting meanwhile.
             limit = max(_LAST_TRY, self._options.boot_timeout - waiting.elapsed())
             session, name = None, f"{machine.role.value} VM {machine.server_id}"
             grace = self._options.login_timeout
-            user = self._params.account(machine.role).username
+            account = accounts(machine)
 
             def refused(why: str) -> None:
                 self.note(
-                    f"{name}, {machine.ssh_address}, refuses the SSH login of {user}: "
-                    f"{why}; it is tried again for up to {grace:g} s, because "
-                    "cloud-init may not have ended"
+                    f"{name}, {machine.ssh_address}, refuses the SSH login of "
+                    f"{account.username}: {why}; it is tried again for up to "
+                    f"{grace:g} s, because cloud-init may not have ended"
                 )
 
             try:
-                session = self._vms.open(machine, limit, grace, refused)
+                session = self._vms.log_in(machine, account, limit, grace, refused)
                 self._look(machine, session)
             except errors.BastionError:
                 raise  # reported once, not for each VM
@@ -392,7 +393,7 @@ class Site(Vnf):
                 if session is not None:
                     session.close()
                 return f"{name}: {error}"
-            self._vms.keep(machine, session)
+            self._vms.keep(machine, account, session)
             return ""
 
         with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
@@ -413,12 +414,12 @@ class Site(Vnf):
         if not nodes:
             return {}
         self._keys()
-        logins = inventory.kept_logins(self.workdir.read(inventory.FILE_NAME) or "")
+        accounts = self._accounts()
 
         def why(node: Node) -> errors.RemoteError | None:
-            login = None if node.name in renewed else logins.get(node.server_id)
             try:
-                account = self._account(node, login or {})
+                is_new = node.name in renewed
+                account = self._account(node) if is_new else accounts(node)
                 with self._vms.lend(node, account) as session:
                     self._look(node, session)
             except errors.BastionError:
@@ -431,12 +432,23 @@ class Site(Vnf):
             found = zip(nodes, pool.map(why, nodes), strict=True)
             return {node.name: error for node, error in found if error}
 
-    def _account(self, node: Node, login: Mapping[str, str]) -> Account:
-        """The account with which Ansible logs in to a node.
+    def _accounts(self) -> Callable[[Machine], Account]:
+        """What returns the account with which Ansible logs in to a VM.
 
-        :param login: the login variables of its entry in the inventory.
+        That of its entry in the inventory, where this keeps one, or the request's.
         """
-        wanted = self._params.account(node.role)
+        logins = inventory.kept_logins(self.workdir.read(inventory.FILE_NAME) or "")
+        return lambda vm: self._account(vm, logins.get(vm.server_id))
+
+    def _account(
+        self, machine: Machine, login: Mapping[str, str] | None = None
+    ) -> Account:
+        """The account of a VM.
+
+        :param login: the login variables of its entry in the inventory; None for the
+            request's login.
+        """
+        wanted = self._params.account(machine.role)
         if not login:
             return wanted
         account = inventory.account(wanted, login, self.workdir.read)
@@ -459,20 +471,21 @@ class Site(Vnf):
         """
         known = self._identities.get(node.server_id)
         if again:
-            limit = self._options.boot_timeout
-            with contextlib.closing(self._vms.open(node, limit)) as session:
+            limit, account = self._options.boot_timeout, self._accounts()(node)
+            with contextlib.closing(self._vms.log_in(node, account, limit)) as session:
                 known = vms.read(session, node)
         elif known is None:
-            known = vms.read(self._vms.get(node), node)
+            known = vms.read(self._vms.get(node, self._accounts()(node)), node)
         self._identities[node.server_id] = known
         return known
 
     def restart_kubelets(self, nodes: Sequence[Node]) -> None:
         """Restart the kubelets of nodes, in parallel; see :func:`.vms.restart`."""
         self._keys()
+        accounts = self._accounts()
 
         def restart(node: Node) -> None:
-            with self._vms.lend(node) as session:
+            with self._vms.lend(node, accounts(node)) as session:
                 vms.restart(session)
 
         with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
@@ -493,12 +506,11 @@ class Site(Vnf):
         if not nodes:
             return
         self._keys()
-        logins = inventory.kept_logins(self.workdir.read(inventory.FILE_NAME) or "")
+        accounts = self._accounts()
 
         def prepare(node: Node) -> str:
-            account = self._account(node, logins.get(node.server_id) or {})
             try:
-                with self._vms.lend(node, account) as session:
+                with self._vms.lend(node, accounts(node)) as session:
                     node_registries.place(session, certificates, entries)
             except errors.BastionError:
                 raise  # reported once, not for each node
@@ -580,9 +592,10 @@ class Site(Vnf):
         """Return kubectl on a control-plane node."""
         return KubeClient(*self.api_access(control_plane))
 
-    def session(self, node: Node) -> contextlib.AbstractContextManager[Session]:
-        """Lend a session with a node, whose user may use sudo."""
-        return self._vms.lend(node)
+    def lender(self) -> Callable[[Node], contextlib.AbstractContextManager[Session]]:
+        """Return what lends sessions with nodes, whose users may use sudo."""
+        accounts = self._accounts()
+        return lambda node: self._vms.lend(node, accounts(node))
 
     def helm(self, control_plane: Node) -> HelmHost:
         """Return what Tacker needs to run Helm on a control-plane node."""

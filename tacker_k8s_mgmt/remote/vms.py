@@ -214,9 +214,10 @@ class VmSessions:
         self._sessions: dict[tuple[str, Account], Session] = {}
         self._expected: dict[tuple[str, Account], Future[Session]] = {}
 
-    def open(
+    def log_in(
         self,
         machine: Machine | Node,
+        account: Account,
         limit: float | None = None,
         auth_grace: float = 0,
         on_refused: Callable[[str], None] = lambda _: None,
@@ -226,18 +227,6 @@ class VmSessions:
         :param limit: seconds; None for the usual timeout.
         :raises RemoteError: see :func:`.login.open_ssh`, which has the others.
         """
-        account = self._params.account(machine.role)
-        return self.log_in(machine, account, limit, auth_grace, on_refused)
-
-    def log_in(
-        self,
-        machine: Machine | Node,
-        account: Account,
-        limit: float | None = None,
-        auth_grace: float = 0,
-        on_refused: Callable[[str], None] = lambda _: None,
-    ) -> Session:
-        """As :meth:`open`, with another account than the request's."""
         return login.open_ssh(
             self._ways.machine(account, machine.ssh_address),
             host_keys=self._keys(),
@@ -247,9 +236,9 @@ class VmSessions:
             on_refused=on_refused,
         )
 
-    def keep(self, machine: Machine | Node, session: Session) -> None:
-        """Make this the VM's session, or close it if there is no room for it."""
-        self._sessions[self._key(machine)] = session
+    def keep(self, machine: Machine, account: Account, session: Session) -> None:
+        """Make this the VM's session with an account, or close it without room."""
+        self._sessions[self._key(machine, account)] = session
         self._make_room(machine)
 
     def expect(self, machine: Machine) -> None:
@@ -259,7 +248,7 @@ class VmSessions:
             return
         self._keys()  # load them before the thread uses them
         pool = ThreadPoolExecutor(1)
-        self._expected[key] = pool.submit(self.open, machine)
+        self._expected[key] = pool.submit(self.log_in, machine, key[1])
         pool.shutdown(wait=False)
 
     def get(self, machine: Machine | Node, account: Account | None = None) -> Session:
@@ -274,7 +263,7 @@ class VmSessions:
             self._sessions[key] = expected.result()
         session = self._sessions.get(key)
         if session is None or not session.alive:
-            session = self.log_in(machine, account) if account else self.open(machine)
+            session = self.log_in(machine, key[1])
             self._sessions[key] = session
         return session
 

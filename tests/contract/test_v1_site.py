@@ -51,12 +51,12 @@ def one(monkeypatch, tmp_path):
 def test_all_vms_share_one_boot_timeout_and_each_gets_a_try(one, monkeypatch):
     limits = {}
 
-    def silent(machine, limit, auth_grace, on_refused):
+    def silent(machine, account, limit, auth_grace, on_refused):
         limits[machine.server_id] = limit
         time.sleep(limit)
         raise errors.RemoteError(detail=f"no answer from {machine.ssh_address}")
 
-    monkeypatch.setattr(one._vms, "open", silent)
+    monkeypatch.setattr(one._vms, "log_in", silent)
     monkeypatch.setattr(site, "_LAST_TRY", 0.01)
     with pytest.raises(errors.RemoteError) as caught:
         one.wait_reachable(MACHINES)
@@ -71,14 +71,14 @@ def test_a_refused_login_is_noted_at_once_and_given_up_early(one, monkeypatch):
     notes = []
     machine = MACHINES[0]
 
-    def refusing(machine, limit, auth_grace, on_refused):
+    def refusing(machine, account, limit, auth_grace, on_refused):
         assert auth_grace == 60
         on_refused("it takes no passwords")
         assert len(notes) == 1
         place = {"user": "ubuntu", "host": machine.ssh_address, "port": 22}
         raise errors.PasswordsRefused(reason="it takes no passwords", **place)
 
-    monkeypatch.setattr(one._vms, "open", refusing)
+    monkeypatch.setattr(one._vms, "log_in", refusing)
     one.note = notes.append
     with pytest.raises(errors.RemoteError, match="key_name") as caught:
         one.wait_reachable([machine])
@@ -167,7 +167,6 @@ class TestBastion:
         def fails(*_, **__):
             raise request.param
 
-        monkeypatch.setattr(one._vms, "open", fails)
         monkeypatch.setattr(one._vms, "log_in", fails)
         return request.param
 
@@ -199,7 +198,7 @@ class TestExpected:
         """The sessions that logins led to, in order, or their errors."""
         found = []
 
-        def login(machine):
+        def log_in(machine, account):
             place = {"host": machine.ssh_address, "port": 22}
             refused = errors.AuthError(user="u", reason="no", **place)
             found.append(refused if machine is self.REFUSED else Session())
@@ -207,7 +206,7 @@ class TestExpected:
                 raise refused
             return found[-1]
 
-        monkeypatch.setattr(one._vms, "open", login)
+        monkeypatch.setattr(one._vms, "log_in", log_in)
         return found
 
     def test_it_is_logged_in_to_once(self, one, opened):
@@ -263,7 +262,7 @@ class TestUnusable:
         """The accounts of the logins; all of them are accepted."""
         found = []
 
-        def log_in(node, account):
+        def log_in(node, account, *_):
             found.append(account)
             return Session()
 
@@ -318,6 +317,28 @@ class TestUnusable:
         said = one._logins.redact("it was f0rmer secret")
         assert said == ("it was f0rmer secret" if renewed else "it was ***")
 
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda one, node: one.wait_reachable([node]),
+            lambda one, node: one.identity(node),
+            lambda one, node: one.identity(node, again=True),
+            lambda one, node: one.restart_kubelets([node]),
+            lambda one, node: one.lender()(node).__enter__(),
+        ],
+    )
+    def test_so_are_they_whatever_is_to_be_done_there(
+        self, one, monkeypatch, logins, use
+    ):
+        node, *_ = name_nodes(MACHINES)
+        former = with_login({"username": "old", "password": "f0rmer secret"})
+        text = inventory.render([node], former)
+        directory = types.SimpleNamespace(read=lambda _: text)
+        monkeypatch.setattr(v1_context.V1Site, "workdir", directory)
+        monkeypatch.setattr(vms, "restart", lambda session: None)
+        use(one, node)
+        assert [account.username for account in logins] == ["old"]
+
     def test_a_former_key_is_read_from_the_directory(self, one, monkeypatch, logins):
         node, *_ = name_nodes(MACHINES)
         former = with_login({"username": "old", "private_key": KEY})
@@ -337,8 +358,8 @@ class TestIdentity:
     @pytest.fixture
     def boots(self, one, monkeypatch):
         told = iter(["boot-1", "boot-2"])
-        monkeypatch.setattr(one._vms, "get", lambda node: Session())
-        monkeypatch.setattr(one._vms, "open", lambda *args: Session())
+        monkeypatch.setattr(one._vms, "get", lambda *_: Session())
+        monkeypatch.setattr(one._vms, "log_in", lambda *_: Session())
         monkeypatch.setattr(
             vms, "read", lambda *_: MachineIdentity("machine-1", next(told))
         )
@@ -385,7 +406,7 @@ def test_the_machine_id_file_need_not_end_its_line(one, end, monkeypatch, tmp_pa
         return types.SimpleNamespace(stdout=done.stdout)
 
     session = types.SimpleNamespace(run=run)
-    monkeypatch.setattr(one._vms, "get", lambda node: session)
+    monkeypatch.setattr(one._vms, "get", lambda *_: session)
     (node,) = name_nodes(MACHINES[:1])
     identity = one.identity(node)
     assert (identity.machine_id, identity.boot_id, identity.nic_mtu) == (

@@ -183,7 +183,7 @@ class PodNetwork:
         """The pod network, through a control plane."""
         limit = site.options.pod_network_timeout
         repository = variables.sandbox_repository(site.params)
-        return cls(site.kubectl(control_plane), site.session, limit, repository)
+        return cls(site.kubectl(control_plane), site.lender(), limit, repository)
 
     def measure(self, nodes: Sequence[Node], hub: Node) -> tuple[Measurement, ...]:
         """Measure between a pod on each node and one on the hub.

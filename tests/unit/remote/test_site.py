@@ -78,6 +78,7 @@ class TestNodesThatAreAsked:
         site = mock.MagicMock(_params=changed)
         site.workdir = SimpleNamespace(read=lambda name: written)
         site._account = lambda *given: Site._account(site, *given)
+        site._accounts = lambda: Site._accounts(site)
         site._vms.log_in = log_in
         return site
 

@@ -40,6 +40,7 @@ class Bed:
         self.may_end.set()
         monkeypatch.setattr(login, "open_ssh", self._connect)
         self.params = parsed()
+        self.account = self.params.account(FIRST.role)
         self.sessions = vms.VmSessions(
             self.params,
             types.SimpleNamespace(redact="redact"),
@@ -83,15 +84,13 @@ def test_a_login_is_that_of_the_vms_role_with_the_usual_limit(bed):
 
 def test_limit_grace_and_account_of_a_further_session(bed):
     refusals = []
-    session = bed.sessions.open(FIRST, 0, 3, refusals.append)
+    session = bed.sessions.log_in(FIRST, "another", 0, 3, refusals.append)
+    assert session.endpoint == ("another", FIRST.ssh_address)
     session.options["on_refused"]("why")
     assert (session.options["deadline"], session.options["auth_grace"]) == (0, 3)
     assert refusals == ["why"]
-    session = bed.sessions.log_in(FIRST, "another", 2, 4)
-    assert session.endpoint == ("another", FIRST.ssh_address)
-    assert (session.options["deadline"], session.options["auth_grace"]) == (2, 4)
-    # Neither is the VM's session.
-    assert bed.sessions.get(FIRST) is bed.opened[2]
+    # It is not the VM's session.
+    assert bed.sessions.get(FIRST, "another") is bed.opened[1]
 
 
 def test_each_vm_has_one_until_it_drops(bed):
@@ -106,8 +105,8 @@ def test_each_vm_has_one_until_it_drops(bed):
 
 
 def test_one_that_is_kept_is_used(bed):
-    own = bed.sessions.open(FIRST)
-    bed.sessions.keep(FIRST, own)
+    own = bed.sessions.log_in(FIRST, bed.account)
+    bed.sessions.keep(FIRST, bed.account, own)
     assert bed.sessions.get(FIRST) is own
     assert len(bed.opened) == 1
 
@@ -149,8 +148,8 @@ class TestLent:
 
     def test_so_is_one_that_would_be_kept(self, bed, monkeypatch):
         monkeypatch.setattr(vms, "_MOST_KEPT", 0)
-        own = bed.sessions.open(FIRST)
-        bed.sessions.keep(FIRST, own)
+        own = bed.sessions.log_in(FIRST, bed.account)
+        bed.sessions.keep(FIRST, bed.account, own)
         assert own.closed
         assert bed.sessions.get(FIRST) is not own
 
