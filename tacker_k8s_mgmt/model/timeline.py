@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacker_k8s_mgmt.model import playbooks
-from tacker_k8s_mgmt.model import untrusted as fields
+from tacker_k8s_mgmt.model import playbooks, untrusted
 from tacker_k8s_mgmt.model.playbooks import Look, RunSummary, TaskFailure
 
 FAILED = "failed"
@@ -218,17 +217,17 @@ class Timeline:
         :returns: the operation that it belongs to.
         """
         # Without a time of its own it came right after the record before.
-        at = self._latest = fields.moment_of(record) or self._latest
+        at = self._latest = untrusted.moment_of(record) or self._latest
         operation = self._operation(record)
         operation.started = operation.started or at
         operation.last = max(operation.last, at)
         record = {**record, "time": at}
         match record.get("event"):
             case "operation-start":
-                operation.vnf_name = fields.text_of(record, "vnf_name")
-                operation.occurrence = fields.text_of(record, "lcm_op_occ_id")
+                operation.vnf_name = untrusted.text_of(record, "vnf_name")
+                operation.occurrence = untrusted.text_of(record, "lcm_op_occ_id")
                 operation.scale = _scale(record)
-                operation.total = int(fields.number_of(record, "steps"))
+                operation.total = int(untrusted.number_of(record, "steps"))
             case "step-start":
                 operation.steps.append(_step(record))
                 # Their number may be known only after the first ones.
@@ -238,28 +237,28 @@ class Timeline:
                     operation.current.looks.append(playbooks.look(record))
                     operation.current.summary += RunSummary.read(record)
             case "note" if operation.current:
-                operation.current.notes.append(fields.text_of(record, "text"))
+                operation.current.notes.append(untrusted.text_of(record, "text"))
             case "step-end":
                 _end_step(operation, record)
             case "operation-end":
                 operation.ended = operation.last
-                operation.outcome = fields.text_of(record, "outcome")
-                operation.seconds = fields.number_of(record, "seconds")
-                operation.error = fields.text_of(record, "error")
+                operation.outcome = untrusted.text_of(record, "outcome")
+                operation.seconds = untrusted.number_of(record, "seconds")
+                operation.error = untrusted.text_of(record, "error")
                 operation.next_hook = _next_hook(operation, record)
                 operation.failed_tasks = tuple(playbooks.failed_tasks(record))
-                operation.problems = tuple(fields.texts_of(record, "problems"))
-                operation.advice = fields.text_of(record, "advice")
+                operation.problems = tuple(untrusted.texts_of(record, "problems"))
+                operation.advice = untrusted.text_of(record, "advice")
                 if "verbs" in record:
-                    operation.verbs = tuple(fields.texts_of(record, "verbs"))
+                    operation.verbs = tuple(untrusted.texts_of(record, "verbs"))
         return operation
 
     def _operation(self, record: Mapping[str, Any]) -> Operation:
-        run = fields.text_of(record, "run")
+        run = untrusted.text_of(record, "run")
         if run not in self._runs:
             hook, api = (
-                fields.text_of(record, "hook"),
-                fields.text_of(record, "api") or "v1",
+                untrusted.text_of(record, "hook"),
+                untrusted.text_of(record, "api") or "v1",
             )
             self._runs[run] = Operation(run, hook, api, started=0.0, last=0.0)
         return self._runs[run]
@@ -270,27 +269,29 @@ def _scale(record: Mapping[str, Any]) -> str:
     if not isinstance(scale, Mapping):
         return ""
     steps, aspect = (
-        int(fields.number_of(scale, "steps")),
-        fields.text_of(scale, "aspect"),
+        int(untrusted.number_of(scale, "steps")),
+        untrusted.text_of(scale, "aspect"),
     )
     number = f"{steps} step" if steps == 1 else f"{steps} steps"
-    return f"{fields.text_of(scale, 'direction')} by {number} of {aspect}"
+    return f"{untrusted.text_of(scale, 'direction')} by {number} of {aspect}"
 
 
 def _step(record: Mapping[str, Any]) -> Step:
-    number, total = (int(fields.number_of(record, key)) for key in ("number", "total"))
-    name, kind = fields.text_of(record, "step"), fields.text_of(record, "kind")
-    return Step(number, total, name, fields.number_of(record, "time"), kind)
+    number, total = (
+        int(untrusted.number_of(record, key)) for key in ("number", "total")
+    )
+    name, kind = untrusted.text_of(record, "step"), untrusted.text_of(record, "kind")
+    return Step(number, total, name, untrusted.number_of(record, "time"), kind)
 
 
 def _end_step(operation: Operation, record: Mapping[str, Any]) -> None:
     if operation.current is None:
         operation.steps.append(_step(record))
     step = operation.steps[-1]
-    step.ended = fields.number_of(record, "time")
-    outcome = fields.text_of(record, "outcome")
+    step.ended = untrusted.number_of(record, "time")
+    outcome = untrusted.text_of(record, "outcome")
     step.outcome = _FORMERLY.get(outcome, outcome)
-    step.seconds = fields.number_of(record, "seconds")
+    step.seconds = untrusted.number_of(record, "seconds")
 
 
 def _next_hook(operation: Operation, record: Mapping[str, Any]) -> str:
@@ -299,7 +300,7 @@ def _next_hook(operation: Operation, record: Mapping[str, Any]) -> str:
     # Former releases did not record it. The v1 API has scale_start for a scale-in only.
     is_last = (operation.api, operation.hook) == ("v1", "scale_start") or operation.cnf
     formerly = "" if is_last else f"{operation.name}_end"
-    return fields.text_of({"followed_by": formerly, **record}, "followed_by")
+    return untrusted.text_of({"followed_by": formerly, **record}, "followed_by")
 
 
 def in_words(seconds: float) -> str:

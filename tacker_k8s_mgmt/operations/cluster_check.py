@@ -16,8 +16,13 @@ from tacker_k8s_mgmt.operations.feature import Feature
 from tacker_k8s_mgmt.operations.records import ClusterRecords, nodes_in
 from tacker_k8s_mgmt.remote.readonly_site import ReadOnlySite
 from tacker_k8s_mgmt.request.reader import ClusterRequest
-from tacker_k8s_mgmt.status import rows as report
-from tacker_k8s_mgmt.status.facts import Answers, HealCommands, Report, Source
+from tacker_k8s_mgmt.status import rows
+from tacker_k8s_mgmt.status.facts import (
+    Answers,
+    ClusterComparison,
+    HealCommands,
+    Source,
+)
 from tacker_k8s_mgmt.status.rows import Member
 from tacker_k8s_mgmt.text import Redactor
 from tacker_k8s_mgmt.topology import membership
@@ -94,24 +99,24 @@ class ClusterInspection:
         """Read the sources; what they have under one name each."""
         answers = self._answers()
         try:
-            members = report.members_of(answers)
+            members = rows.members_of(answers)
         except errors.ClusterError as error:
             self._fail(Source.HEAT, error)
             answers = replace(answers, machines=None)
-            members = report.members_of(answers)
+            members = rows.members_of(answers)
         self._nodes = tuple(one.place for one in members if one.place)
         self._silent = frozenset(self.failures)
         return members, answers
 
-    def compare(self, members: Sequence[Member], answers: Answers) -> Report:
+    def compare(self, members: Sequence[Member], answers: Answers) -> ClusterComparison:
         """Compare what :meth:`look` has found, and what features add."""
         found = [one.report(self) for one in self._features]
-        rows = report.compare(members, answers, self.params, found)
-        sources = report.sources(self.params)
+        compared = rows.compare(members, answers, self.params, found)
+        sources = rows.sources(self.params)
         failures = {s: self.failures[s] for s in sources if s in self.failures}
-        return Report(rows, sources, failures, self.heals)
+        return ClusterComparison(compared, sources, failures, self.heals)
 
-    def take(self) -> Report:
+    def take(self) -> ClusterComparison:
         """Read the sources, and compare them."""
         return self.compare(*self.look())
 

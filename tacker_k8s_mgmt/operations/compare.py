@@ -15,8 +15,8 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role, without_planes
 from tacker_k8s_mgmt.operations import balancing, upgrade_plan
-from tacker_k8s_mgmt.operations import records as heal_record
 from tacker_k8s_mgmt.operations.records import (
+    HEALING_FILE,
     JOINED_FILE,
     KEPT_INVENTORY,
     MTU_FILE,
@@ -71,7 +71,7 @@ def clear_previous_cluster(state: ClusterState) -> None:
     """
     for name, text in (
         (SERVICES_FILE, "[]\n"),
-        (heal_record.FILE_NAME, Healing().text()),
+        (HEALING_FILE, Healing().text()),
         (upgrade_plan.FILE_NAME, upgrade_plan.ClusterVersion().text()),
     ):
         try:

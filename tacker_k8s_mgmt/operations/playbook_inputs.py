@@ -156,7 +156,7 @@ def forget_members(state: ClusterState, gone: Sequence[Node]) -> None:
 def write_healing(state: ClusterState, healing: Healing) -> None:
     """Record the heal that is under way or was abandoned."""
     state.healing = healing
-    state.site.workdir.write(records.FILE_NAME, healing.text())
+    state.site.workdir.write(records.HEALING_FILE, healing.text())
 
 
 def run(state: ClusterState, request: PlaybookRequest, nodes: int) -> None:

@@ -31,7 +31,7 @@ from tacker_k8s_mgmt.remote.ansible.cluster_directory import ClusterDirectory
 from tacker_k8s_mgmt.remote.vms import MACHINES_FILE
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 
-FILE_NAME = "healing.json"
+HEALING_FILE = "healing.json"
 WHOLE_FILE = "whole_heal.json"
 _NAMES = ("name", "server_id", "ssh_address", "address", "etcd_member_name")
 
@@ -146,7 +146,7 @@ KEPT_INVENTORY = "hosts.last.yaml"
 _WHOLE = "heal the whole VNF, which rebuilds the cluster"
 _HINTS = {
     inventory.FILE_NAME: f"Restore it, or {_WHOLE}.",
-    FILE_NAME: "If no heal is under way and none was abandoned, delete it. "
+    HEALING_FILE: "If no heal is under way and none was abandoned, delete it. "
     f"Else restore it, or delete it and {_WHOLE}.",
     upgrade_plan.FILE_NAME: "The nodes do not all have the same version, so it cannot "
     'be rebuilt. Restore it, or write {"aim": "VERSION"} into it, with the version '
@@ -223,7 +223,7 @@ class ClusterRecords:
 
     def healing(self) -> Healing:
         """The heal that is under way or was abandoned."""
-        return self._read(FILE_NAME, parse) or Healing()
+        return self._read(HEALING_FILE, parse) or Healing()
 
     def whole_heal(self) -> WholeHeal | None:
         """The heal of the whole VNF that is under way; None where none is recorded."""

@@ -48,7 +48,7 @@ def read(path: str, directory: str, *, place: Place, largest: int) -> bytes:
     :param path: absolute, or relative to *directory*.
     :param directory: "" if no file may be read.
     :param place: the directory, for the message.
-    :raises Refused: the file may not or cannot be read.
+    :raises FileNotAllowed: the file may not or cannot be read.
     """
     real = os.path.realpath(os.path.join(directory, path))
     if not directory or not real.startswith(os.path.realpath(directory) + os.sep):
@@ -82,7 +82,7 @@ def secret(path: str, directory: str) -> str:
     """Return the secret in a file, without its final newline.
 
     :param directory: the operator's directory for secrets; "" if there is none.
-    :raises Refused: the file may not or cannot be read, or holds no text.
+    :raises FileNotAllowed: the file may not or cannot be read, or holds no text.
     """
     place = set_aside("secrets", "secret_directory")
     data = read(path, directory, place=place, largest=LARGEST_SECRET + 1)
@@ -114,7 +114,7 @@ class ProfileFiles:
     def __call__(self, name: str) -> Profile:
         """The profile of a name, which has the form of one.
 
-        :raises Refused: there is none, or several, or it is wrong.
+        :raises InvalidProfile: there is none, or several, or it is wrong.
         """
         path = f"{IN_STATE_PATH}/{name}{SUFFIX}"
         shown = os.path.join(self._state_path, path)

@@ -69,7 +69,7 @@ def find(options: Any, vnf_id: str) -> OperatorServer | None:
 def _secret(path: str, options: Any) -> str:
     """The secret in a file of the operator's.
 
-    :raises Refused: it cannot be read, or requests may name it.
+    :raises FileNotAllowed: it cannot be read, or requests may name it.
     """
     if not os.path.isabs(path):
         raise FileNotAllowed("must be an absolute path")

@@ -20,7 +20,7 @@ from urllib.parse import SplitResult
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, SecretStr, Strict
 
 from tacker_k8s_mgmt.model import network_plugins, untrusted
-from tacker_k8s_mgmt.request.profile_document import NAME as PROFILE
+from tacker_k8s_mgmt.request.profile_document import PROFILE_NAME
 from tacker_k8s_mgmt.text import STARS, in_private_key, in_url, without_login
 
 LONGEST_NAME = 255
@@ -451,7 +451,9 @@ OptionalQuantity = Optional[
     Annotated[str, _matching(r"[1-9][0-9]{0,8}[KMGTPE]i?", "a size such as 20Gi")]
 ]
 OptionalProfile = Optional[
-    Annotated[str, _matching(PROFILE.pattern, "the name of a profile such as edge-5g")]
+    Annotated[
+        str, _matching(PROFILE_NAME.pattern, "the name of a profile such as edge-5g")
+    ]
 ]
 OptionalCertificate = Optional[Annotated[str, AfterValidator(_certificate)]]
 OptionalMtu = Optional[Annotated[int | str, PlainValidator(_mtu)]]

@@ -13,7 +13,7 @@ import yaml
 
 from tacker_k8s_mgmt.model.yaml_text import limited_loader, parse_yaml
 
-NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+PROFILE_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 #: Where files of profiles are: below the VNF package, and below the driver's state.
 IN_PACKAGE = "Files/profiles"
 IN_STATE_PATH = "profiles"
@@ -93,7 +93,7 @@ class ResolvedProfile:
 def from_kept(kept: Any) -> Profile:
     """The profile that was kept of a cluster, with what held of it at instantiation.
 
-    :raises Refused: it is not as :meth:`ResolvedProfile.kept` returns it.
+    :raises InvalidProfile: it is not as :meth:`ResolvedProfile.kept` returns it.
     """
     if (
         not isinstance(kept, Mapping)
@@ -140,7 +140,7 @@ _Loader.yaml_implicit_resolvers = {
 def parse(text: bytes) -> Mapping[str, Any]:
     """The mapping that a text describes.
 
-    :raises Refused: the text is too large, or no YAML that JSON could have.
+    :raises InvalidProfile: the text is too large, or no YAML that JSON could have.
     """
     if len(text) > LARGEST:
         raise InvalidProfile([f"is larger than {LARGEST} bytes"])

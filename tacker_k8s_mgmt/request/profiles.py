@@ -17,7 +17,7 @@ from tacker_k8s_mgmt.request import fields, profile_document, secrets, structure
 from tacker_k8s_mgmt.request.installation import ClusterRequest
 from tacker_k8s_mgmt.request.profile_document import (
     IN_PACKAGE,
-    NAME,
+    PROFILE_NAME,
     SUFFIX,
     InvalidProfile,
     Profile,
@@ -160,7 +160,7 @@ def parse(text: bytes, name: str, source: str) -> Profile:
     """The profile in a file.
 
     :param source: where the file is, for people.
-    :raises Refused: with every problem.
+    :raises InvalidProfile: with every problem.
     """
     value = profile_document.parse(text)
     parameters, needs = value.get("parameters"), value.get("needs", {})
@@ -197,7 +197,7 @@ def _built_in() -> Mapping[str, Profile]:
 def built_in(name: str) -> Profile:
     """The driver's own profile of a name.
 
-    :raises Refused: there is none.
+    :raises InvalidProfile: there is none.
     """
     if name not in _built_in():
         raise InvalidProfile([f"there is no profile {name}; {known()}"])
@@ -227,7 +227,7 @@ def chosen(name: str, files: Mapping[str, Callable[[], bytes | None]]) -> Profil
 
     :param files: by place, what reads the file there; it returns None if there is
         none, or raises :class:`InvalidProfile`.
-    :raises Refused: there is none, or several, or it is wrong.
+    :raises InvalidProfile: there is none, or several, or it is wrong.
     """
     problems: list[str] = []
     profiles: list[Profile] = []
@@ -269,7 +269,7 @@ def kept_or(kept: Any, otherwise: Source) -> Source:
 def lost(name: str) -> Profile:
     """Of a cluster's profile, what the metadata should have.
 
-    :raises Refused: always.
+    :raises InvalidProfile: always.
     """
     raise InvalidProfile(
         [
@@ -295,7 +295,7 @@ def expanded(reading: WrittenRequest, find: Source) -> WrittenRequest:
     :param find: finds the profile; what is wrong with it becomes a problem.
     """
     name = reading.given("profile")
-    if not isinstance(name, str) or not NAME.fullmatch(name):
+    if not isinstance(name, str) or not PROFILE_NAME.fullmatch(name):
         return reading
     try:
         profile = find(name)
@@ -324,7 +324,7 @@ def needed(reading: WrittenRequest) -> Iterator[Problem]:
 def _read(profile: Profile) -> WrittenRequest:
     """The parameters of a profile by the specification's names.
 
-    :raises Refused: with every problem.
+    :raises InvalidProfile: with every problem.
     """
     reading = structure.read(ClusterRequest, profile.parameters)
     reading.problems += _of_one_cluster(reading)

@@ -181,7 +181,7 @@ class Contribution:
 
 
 @dataclass(frozen=True)
-class Report:
+class ClusterComparison:
     """The comparison.
 
     :param sources: those of this cluster, in the order of the columns.

@@ -7,7 +7,7 @@ Made to the laboratory's stand-in and to kube-apiserver.
 from collections.abc import Callable
 from typing import Any
 
-from tacker_k8s_mgmt.features.tenants import objects as tenant_objects
+from tacker_k8s_mgmt.features.tenants import tenant_objects
 from tacker_k8s_mgmt.request.tenants import Tenant
 
 #: Makes a request (method, path, body, content type); returns status and body.

@@ -33,7 +33,7 @@ AS_ROOT = {
     "remote/vms.restart": "``systemctl restart kubelet``",
     "remote/node_registries.place": "``/etc/hosts``",
     "remote/balancer_vm.Balancer.call": "``bash load-balancer.sh``",
-    "remote/ssh/login.login": "``true``",
+    "remote/ssh/reachability.login_problem": "``true``",
     "remote/vms.read": "``/etc/machine-id``",
 }
 #: The verbs of kubectl.

@@ -191,7 +191,7 @@ def decoded(text: str) -> str:
         raise DamagedRecord("its content cannot be understood") from None
 
 
-def digest(*parts: Any) -> str:
+def digest_of(*parts: Any) -> str:
     """The digest of values, as JSON; bytes count by their own digest."""
 
     def plain(value: Any) -> str:
@@ -201,7 +201,7 @@ def digest(*parts: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def salted(salt: str, objects: Sequence[Object]) -> str:
+def salted_digest(salt: str, objects: Sequence[Object]) -> str:
     """A short digest of configuration, which does not tell a weak secret's value."""
     text = json.dumps(list(objects), sort_keys=True).encode()
     return hmac.new(salt.encode(), text, hashlib.sha256).hexdigest()[:16]

@@ -275,7 +275,7 @@ class ApplicationsWork(Work):
     def check(self) -> None:
         """Look, and refuse what cannot be.
 
-        :raises Refused: with every problem.
+        :raises ApplicationsRefused: with every problem.
         """
         self.inspect()
         if self._problems:

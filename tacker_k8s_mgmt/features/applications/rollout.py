@@ -20,7 +20,6 @@ from typing import Any
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.features.applications import content as applications
 from tacker_k8s_mgmt.features.applications.content import (
     APPLIED,
     APPLYING,
@@ -30,6 +29,7 @@ from tacker_k8s_mgmt.features.applications.content import (
     Content,
     InstalledApplication,
     Progress,
+    digest_of,
     owner_of,
 )
 from tacker_k8s_mgmt.features.applications.host import ApplicationHost
@@ -433,7 +433,7 @@ class Rollout:
 def _with_digest(job: Object) -> Object:
     metadata = dict(job["metadata"])
     annotations = {**(metadata.get("annotations") or {})}
-    annotations[manifests.JOB_DIGEST] = applications.digest(job)
+    annotations[manifests.JOB_DIGEST] = digest_of(job)
     return {**job, "metadata": {**metadata, "annotations": annotations}}
 
 
@@ -445,7 +445,7 @@ def _digest_of(job: Object) -> str:
 def _digests(good: Content | None) -> dict[str, str]:
     """The digests of the Jobs that were complete, by their titles."""
     jobs = [one for one in good.objects if one["kind"] == JOB] if good else []
-    return {title(one): applications.digest(one) for one in jobs}
+    return {title(one): digest_of(one) for one in jobs}
 
 
 def _jobs_of(wanted: Wanted) -> list[Object]:

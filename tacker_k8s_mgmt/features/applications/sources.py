@@ -19,11 +19,12 @@ import yaml
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.features.applications import content as applications
 from tacker_k8s_mgmt.features.applications.content import (
     Chart,
     Content,
     InstalledApplication,
+    digest_of,
+    salted_digest,
 )
 from tacker_k8s_mgmt.features.applications.host import ApplicationHost
 from tacker_k8s_mgmt.model import kubernetes_yaml, manifests, untrusted
@@ -236,9 +237,9 @@ class Sources:
         self._refuse_repeated(app, [one for stage in stages for one in stage])
         record = self._records.get(app.name)
         salt = record.salt if record and record.salt else secrets.token_hex(16)
-        config = applications.salted(salt, stages[0])
+        config = salted_digest(salt, stages[0])
         stages = [manifests.with_config(stage, config) for stage in stages]
-        digest = applications.digest(app.place, stages)
+        digest = digest_of(app.place, stages)
         return Wanted(app, Content(digest, stages), salt)
 
     def _of_chart(self, app: Application, file: SourceFile) -> Wanted | None:
@@ -251,7 +252,7 @@ class Sources:
             self._complain(app, f"{file.title}: {error}")
             return None
         stages = [self._placed(configuration(app), app)]
-        digest = applications.digest(app.place, stages, archive, app.values)
+        digest = digest_of(app.place, stages, archive, app.values)
         chart = Chart(app.name, version, archive, app.values)
         rendered = self._rendered(app, chart, self._host) if self._host else ()
         content = Content(digest, stages, version)

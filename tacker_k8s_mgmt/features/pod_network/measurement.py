@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.features.pod_network import probe as pod_network_probe
+from tacker_k8s_mgmt.features.pod_network import probe
 from tacker_k8s_mgmt.kubespray import variables
 from tacker_k8s_mgmt.model import network_plugins, untrusted
 from tacker_k8s_mgmt.model.nodes import Node
@@ -206,7 +206,7 @@ class PodNetwork:
             token = secrets.token_hex(4)
             with self._pods(images) as addresses:
 
-                def probe(name: str) -> Measurement:
+                def from_node(name: str) -> Measurement:
                     others = spokes if name == hub.name else [hub.name]
                     request = {
                         "own": addresses[name],
@@ -219,12 +219,12 @@ class PodNetwork:
 
                 # All at once, because they measure each other.
                 with ThreadPoolExecutor(len(probed)) as pool:
-                    return tuple(pool.map(probe, probed))
+                    return tuple(pool.map(from_node, probed))
 
     def _probe(
         self, session: Session, request: Mapping[str, Any], name: str
     ) -> Measurement:
-        source = Path(pod_network_probe.__file__).read_text(encoding="utf-8")
+        source = Path(probe.__file__).read_text(encoding="utf-8")
         result = session.run(
             ["sh", "-c", _PYTHON],
             stdin=f"{source}\nmain({request!r})\n",

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.features.tenants import objects as tenant_objects
-from tacker_k8s_mgmt.model import manifests as object_differences
+from tacker_k8s_mgmt.features.tenants import tenant_objects
+from tacker_k8s_mgmt.model import object_differences
 from tacker_k8s_mgmt.model.manifests import Object, is_going, key, without
 from tacker_k8s_mgmt.model.nodes import Node, Role, same_server
 from tacker_k8s_mgmt.model.vim import ClusterAccess, Vim, VimSpec

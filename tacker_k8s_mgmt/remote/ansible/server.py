@@ -18,7 +18,7 @@ from tacker_k8s_mgmt.remote.ansible.cluster_directory import (
     ClusterDirectory,
     cluster_above,
 )
-from tacker_k8s_mgmt.remote.ssh import login
+from tacker_k8s_mgmt.remote.ssh import reachability
 from tacker_k8s_mgmt.remote.ssh.channel import Result
 from tacker_k8s_mgmt.remote.ssh.login import Credentials
 from tacker_k8s_mgmt.remote.ssh.session import Session, free
@@ -275,7 +275,7 @@ def _way(params: ClusterRequest, session: Session) -> str:
     bastion = params.bastion
     if bastion is None or not bastion.carries_playbooks:
         return ""
-    why = login.port(session, bastion.host, bastion.port)
+    why = reachability.port_problem(session, bastion.host, bastion.port)
     hint = "If the Ansible server reaches the nodes itself, take playbooks out of "
     return f"bastion: {why} {hint}bastion.used_for" if why else ""
 

@@ -6,9 +6,6 @@ No credentials are sent before the host's key has been verified. Only this modul
 
 Private keys are read from the operator's directory, decrypted and checked. No error
 text here quotes a key, a passphrase, or the content of a file.
-
-Whether a host is reached is found by a login from here, or at a TCP port from another
-host.
 """
 
 import io
@@ -116,7 +113,7 @@ def _log_in(
     """Connect and log in, once.
 
     :param timeout: seconds for each of: connection, banner, key exchange, login.
-    :raises Refused: the host does not accept the credentials.
+    :raises LoginRefused: the host does not accept the credentials.
     :raises HostKeyError: the host's key is neither recorded nor given.
     """
     account = endpoint.account
@@ -206,7 +203,7 @@ def read(path: str, directory: str) -> str:
     """Return the text of a private key file.
 
     :param directory: the operator's directory for keys; "" if there is none.
-    :raises Refused: the file may not or cannot be read.
+    :raises FileNotAllowed: the file may not or cannot be read.
     """
     place = local_files.set_aside("keys", "key_directory")
     data = local_files.read(path, directory, place=place, largest=_LARGEST)
@@ -218,7 +215,7 @@ def opened(text: str, passphrase: str | None) -> str:
 
     A passphrase for a key that has none is accepted, as OpenSSH does.
 
-    :raises Refused: it is not a key, cannot be decrypted, or is not usable with SSH.
+    :raises FileNotAllowed: it is not a key, cannot be decrypted, or is not usable with SSH.
     """
     key = _loaded(text, passphrase)
     try:
@@ -358,46 +355,3 @@ class Credentials:
             reason = str(error)
         # Not chained: the library's errors may quote the key.
         raise errors.PrivateKeyError(attribute=key.attribute, reason=reason)
-
-
-_SHORT = 30.0  # seconds
-_CONNECT = 10.0  # seconds
-# bash is in every distribution; nc and ssh-keyscan are not.
-_KNOCK = ("bash", "-c", 'exec 3<>"/dev/tcp/$0/$1"')
-
-
-def login(endpoint: LoginTarget, redact: Redact, seconds: float) -> str:
-    """Log in and become root; return why that failed, or "".
-
-    Any host key is accepted, and none is recorded.
-    """
-    try:
-        with open_ssh(
-            endpoint, host_keys=HostKeys(), redact=redact, deadline=seconds
-        ) as session:
-            session.run(["true"], sudo=True, timeout=_SHORT)
-    except errors.RemoteError as error:
-        return str(error)
-    return ""
-
-
-def port(session: Session, host: str, number: int) -> str:
-    """Open a TCP connection from the session's host; return why that failed, or "".
-
-    Several threads may share the session.
-    """
-    try:
-        argv = [*_KNOCK, host, str(number)]
-        result = session.run(argv, timeout=_CONNECT, check=False)
-    except errors.CommandTimeout:
-        why = f"no answer within {_CONNECT:g} s"
-    except errors.RemoteError as error:
-        return str(error)
-    else:
-        if result.rc == 0:
-            return ""
-        why = result.stderr.strip().rpartition(": ")[2] or "no reason was given"
-    return (
-        f"{session.host} cannot open a connection to {host}, port {number}: {why}. "
-        "Let routes, firewalls and security groups pass it."
-    )

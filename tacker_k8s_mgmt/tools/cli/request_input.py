@@ -40,7 +40,6 @@ from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model import network_plugins, untrusted
 from tacker_k8s_mgmt.model.nodes import ROLES, Machine, Role
 from tacker_k8s_mgmt.request import fields, operator_server, profiles, reader, secrets
-from tacker_k8s_mgmt.request import structure as key_aliases
 from tacker_k8s_mgmt.request.applications import Application, SourceFile
 from tacker_k8s_mgmt.request.cross_checks import LOGINS
 from tacker_k8s_mgmt.request.profile_document import (
@@ -53,6 +52,7 @@ from tacker_k8s_mgmt.request.profile_document import (
 )
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.secrets import Place, Reference, Resolver
+from tacker_k8s_mgmt.request.structure import camel
 from tacker_k8s_mgmt.tools.cli import base
 from tacker_k8s_mgmt.tools.cli.base import UsageError
 from tacker_k8s_mgmt.tools.csar.body import CREATE, INSTANTIATE, Request, read
@@ -172,7 +172,8 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-STDIN = "-"
+#: In place of a file: standard input, or standard output.
+STANDARD_STREAM = "-"
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ def load(path: str) -> Document:
 
     :raises UsageError: it cannot be read, or is no JSON.
     """
-    name = "standard input" if path == STDIN else path
+    name = "standard input" if path == STANDARD_STREAM else path
     twice: list[str] = []
 
     def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -219,7 +220,7 @@ def load(path: str) -> Document:
 
 
 def _read_text(path: str) -> str:
-    if path == STDIN:
+    if path == STANDARD_STREAM:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     with open(path, encoding="utf-8-sig") as file:
         return file.read()
@@ -277,7 +278,7 @@ def read_request(
         what ``tacker.conf`` may have.
     :raises UsageError: it cannot be read, or is not what it should be.
     """
-    if STDIN == args.request == args.stored:
+    if STANDARD_STREAM == args.request == args.stored:
         raise UsageError("only one of the two can come from standard input")
     document = load(args.request)
     warnings = list(document.warnings)
@@ -411,8 +412,8 @@ def completed(request: Request) -> Request:
 
 def _written(structure: Mapping[str, Any], name: str) -> str:
     """The spelling of an attribute in a structure; the specification's if absent."""
-    camel = key_aliases.camel(name)
-    return camel if camel in structure and name not in structure else name
+    other = camel(name)
+    return other if other in structure and name not in structure else name
 
 
 def _has(login: Mapping[str, Any], prefix: str) -> bool:

@@ -15,12 +15,13 @@ from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
 from tacker_k8s_mgmt.request import profiles, structure
 from tacker_k8s_mgmt.request.profile_document import (
     IN_PACKAGE,
-    NAME,
+    PROFILE_NAME,
     SUFFIX,
     InvalidProfile,
 )
 from tacker_k8s_mgmt.tools.csar import (
     archive,
+    body,
     consistency,
     hot,
     parts,
@@ -30,7 +31,6 @@ from tacker_k8s_mgmt.tools.csar import (
     tacker_api,
     vnfd,
 )
-from tacker_k8s_mgmt.tools.csar import body as request
 from tacker_k8s_mgmt.topology import base_hot
 
 _NO_REQUESTS: Mapping[str, Any] = {}
@@ -127,7 +127,7 @@ def _report(
 def _profile_problems(files: Mapping[str, bytes]) -> Iterator[str]:
     for path in sorted(name for name in files if name.startswith(f"{IN_PACKAGE}/")):
         name = path.removeprefix(f"{IN_PACKAGE}/").removesuffix(SUFFIX)
-        if path != f"{IN_PACKAGE}/{name}{SUFFIX}" or not NAME.fullmatch(name):
+        if path != f"{IN_PACKAGE}/{name}{SUFFIX}" or not PROFILE_NAME.fullmatch(name):
             yield f"{path}: is no profile, whose file is named like edge-5g{SUFFIX}"
             continue
         try:
@@ -163,13 +163,13 @@ def _of_requests(
     read = {}
     for name, document in requests.items():
         try:
-            read[name] = request.read(document, contents.api)
+            read[name] = body.read(document, contents.api)
         except ValueError as error:
             yield name, request_check.Findings([str(error)])
-    first = (r for r in read.values() if r.operation == request.INSTANTIATE)
+    first = (r for r in read.values() if r.operation == body.INSTANTIATE)
     stored = next(first, None)
-    for name, body in read.items():
-        yield name, request_check.findings(body, contents, stored)
+    for name, one in read.items():
+        yield name, request_check.findings(one, contents, stored)
 
 
 def _file_problems(files: Mapping[str, bytes], target: tacker_api.Api) -> Iterator[str]:

@@ -4,7 +4,7 @@
 from http import HTTPStatus
 from typing import Any
 
-from tacker_k8s_mgmt.features.tenants import objects
+from tacker_k8s_mgmt.features.tenants import tenant_objects
 from tacker_k8s_mgmt.request.tenants import Tenant
 from tests.helpers import admission_requests, kubeapi
 from tests.real.differential.rows import Row, comparable, http, kubectl, manifest_list
@@ -26,12 +26,12 @@ _BLUE = Tenant.model_validate(
     }
 )
 _OBJECTS = (
-    objects.accounts(),
-    *objects.of(_BLUE, guarded=False),
-    objects.token("blue"),
+    tenant_objects.accounts(),
+    *tenant_objects.of(_BLUE, guarded=False),
+    tenant_objects.token("blue"),
 )
 _APPLY = "apply --server-side --force-conflicts --field-manager ours -f -"
-_SECRET = f"/api/v1/namespaces/{objects.ACCOUNTS}/secrets/blue"
+_SECRET = f"/api/v1/namespaces/{tenant_objects.ACCOUNTS}/secrets/blue"
 #: A verb, a kind, a namespace: some that the token allows, and some that it does not.
 _ASKED = (
     *("create pods blue", "create pods default", "delete deployments.apps blue"),
@@ -112,7 +112,7 @@ ROWS: tuple[Row, ...] = (
     kubectl("tenants: the end", "delete namespace blue --wait=true"),
     kubectl(
         "tenants: its account",
-        f"delete serviceaccount blue -n {objects.ACCOUNTS}",
+        f"delete serviceaccount blue -n {tenant_objects.ACCOUNTS}",
     ),
     Row("tenants: its token is refused", _refused),
     Row("tenants: admission policies", _decided),

@@ -4,7 +4,7 @@
 import pytest
 
 from lab.kubeapi import admission
-from tacker_k8s_mgmt.features.tenants import objects
+from tacker_k8s_mgmt.features.tenants import tenant_objects
 
 SERVICE = {"spec": {"type": "ClusterIP", "externalIPs": ["192.0.2.1"]}}
 VALUES = {"object": SERVICE, "oldObject": None}
@@ -62,5 +62,5 @@ OLD_NAME = {"type": "ExternalName", "externalName": "a.example.org"}
 )
 def test_services_of_a_tenant(new, old, allowed):
     values = {"object": {"spec": new}, "oldObject": {"spec": old} if old else None}
-    checks = [admission.evaluate(c, values) for c, _ in objects._FOR_SERVICES]
+    checks = [admission.evaluate(c, values) for c, _ in tenant_objects._FOR_SERVICES]
     assert all(checks) is allowed

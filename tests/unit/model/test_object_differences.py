@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tacker_k8s_mgmt.model.manifests import differences
+from tacker_k8s_mgmt.model.object_differences import differences
 
 POLICY: dict[str, Any] = {
     "metadata": {"name": "one", "labels": {"a": "b"}},

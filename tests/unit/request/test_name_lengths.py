@@ -9,7 +9,7 @@ import pytest
 from tacker_k8s_mgmt.features.applications import content
 from tacker_k8s_mgmt.features.applications.sources import namespace_of
 from tacker_k8s_mgmt.features.tenants import feature
-from tacker_k8s_mgmt.features.tenants.objects import (
+from tacker_k8s_mgmt.features.tenants.tenant_objects import (
     accounts,
     of,
     owner,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.status.facts import HealCommands, Report
+from tacker_k8s_mgmt.status.facts import ClusterComparison, HealCommands
 from tacker_k8s_mgmt.topology.heat_stack import Unfinished
 from tests.helpers import status_spoilers
 from tests.helpers.status_scene import (
@@ -28,7 +28,7 @@ def commands(scene, silent=()):
     """The commands of each row."""
     found = rows(scene, silent=silent)
     heals = HealCommands("ID", "v1", VNFCS)
-    report = Report(tuple(found.values()), COLUMNS, {}, heals)
+    report = ClusterComparison(tuple(found.values()), COLUMNS, {}, heals)
     every = {
         name: [line for one in row.findings for line in report.commands(row, one)]
         for name, row in found.items()

@@ -36,13 +36,12 @@ from tacker_k8s_mgmt.model.vim import PersonAccess
 from tacker_k8s_mgmt.remote import https
 from tacker_k8s_mgmt.remote.timing import reason
 from tacker_k8s_mgmt.status import rows
-from tacker_k8s_mgmt.status.facts import Report as Comparison
-from tacker_k8s_mgmt.status.facts import Row, Source
+from tacker_k8s_mgmt.status.facts import ClusterComparison, Row, Source
 from tacker_k8s_mgmt.status.rows import Member
 from tacker_k8s_mgmt.tools.cli import base, cluster_report, host_records
 from tacker_k8s_mgmt.tools.cli.base import Command, Lister, NotDone, UsageError
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
-from tacker_k8s_mgmt.tools.cli.request_input import STDIN as STDOUT
+from tacker_k8s_mgmt.tools.cli.request_input import STANDARD_STREAM
 from tacker_k8s_mgmt.tools.render.console import Console
 
 if TYPE_CHECKING:
@@ -170,7 +169,7 @@ class ClusterKubeconfig(Command):
         """Have the token issued, and write the file."""
         args = parsed_args
         path = args.output or Path(f"{Path(args.vnf).name}.kubeconfig")
-        is_printed = str(path) == STDOUT
+        is_printed = str(path) == STANDARD_STREAM
         if not is_printed:
             base.check_output(path, force=args.force)
         args.user = args.user or _own_name()
@@ -261,17 +260,17 @@ class ClusterCheck(ClusterReport):
         f"tacker-k8s-mgmt cluster check {base.EXAMPLE_ID} --json",
     )
 
-    def compare(self, survey: "ClusterInspection", vnf_id: str) -> Comparison:
+    def compare(self, survey: "ClusterInspection", vnf_id: str) -> ClusterComparison:
         """Return the rows of all VMs."""
         report = survey.take()
         _write_metrics(vnf_id, report)
         return report
 
-    def document(self, report: Comparison) -> Mapping[str, Any]:
+    def document(self, report: ClusterComparison) -> Mapping[str, Any]:
         """Return the rows with their differences."""
         return {"rows": [_row_document(row, report) for row in report.rows]}
 
-    def show(self, console: Console, report: Comparison) -> None:
+    def show(self, console: Console, report: ClusterComparison) -> None:
         """Print a table of the rows, and the differences."""
         console.table(
             ["VM", *(source.title.upper() for source in report.sources)],
@@ -288,7 +287,7 @@ class ClusterCheck(ClusterReport):
                     console.say(f"    {command}", "bold")
 
 
-def _write_metrics(vnf_id: str, report: Comparison) -> None:
+def _write_metrics(vnf_id: str, report: ClusterComparison) -> None:
     config.register(cfg.CONF)
     directory = cfg.CONF[config.GROUP].metrics_directory
     if not directory:
@@ -309,7 +308,7 @@ def _write_metrics(vnf_id: str, report: Comparison) -> None:
         base.complain(f"The metrics in {directory} cannot be written: {why}")
 
 
-def _row_document(row: Row, report: Comparison) -> dict[str, Any]:
+def _row_document(row: Row, report: ClusterComparison) -> dict[str, Any]:
     return {
         "name": row.name,
         "role": row.role.value,
@@ -401,7 +400,7 @@ class Shown:
     url: str | None
     vim: str | None
     vms: Sequence[Mapping[str, Any]]
-    comparison: Comparison
+    comparison: ClusterComparison
 
     @property
     def failures(self) -> Mapping[Source, str]:

@@ -22,8 +22,7 @@ from tacker_k8s_mgmt.model.nodes import Machine
 from tacker_k8s_mgmt.operations.preconditions import vim_name
 from tacker_k8s_mgmt.remote import local_files, operator_server
 from tacker_k8s_mgmt.remote.ansible import server
-from tacker_k8s_mgmt.remote.ssh import known_hosts, session
-from tacker_k8s_mgmt.remote.ssh import login as probe
+from tacker_k8s_mgmt.remote.ssh import known_hosts, reachability, session
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.login import Credentials
 from tacker_k8s_mgmt.remote.ssh.routes import HostConnector
@@ -247,7 +246,9 @@ class RequestChecks:
         account = self._params.account(machine.role)
         with suppress(errors.PrivateKeyError):
             endpoint = self._ways.machine(account, machine.ssh_address)
-            why = probe.login(endpoint, self._logins.redact, self._args.connect_timeout)
+            why = reachability.login_problem(
+                endpoint, self._logins.redact, self._args.connect_timeout
+            )
             return (why,) if why else ()
         return (f"{account.attribute}: the private key cannot be used",)
 
@@ -257,7 +258,7 @@ class RequestChecks:
         if self._detour():
             return ()
         port = self._params.account(machine.role).port
-        why = probe.port(self._session, machine.ssh_address, port)
+        why = reachability.port_problem(self._session, machine.ssh_address, port)
         return (why,) if why else ()
 
 

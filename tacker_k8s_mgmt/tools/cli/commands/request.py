@@ -17,7 +17,7 @@ from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.request import operator_server, reader, structure
 from tacker_k8s_mgmt.tools.cli import base, request_input
 from tacker_k8s_mgmt.tools.cli.base import Command, UsageError, complain, is_text
-from tacker_k8s_mgmt.tools.cli.request_input import STDIN as STDOUT
+from tacker_k8s_mgmt.tools.cli.request_input import STANDARD_STREAM
 from tacker_k8s_mgmt.tools.cloud import client, demand, interview
 from tacker_k8s_mgmt.tools.cloud.client import Cloud
 from tacker_k8s_mgmt.tools.cloud.interview import (
@@ -159,7 +159,7 @@ class RequestInit(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Ask, and write it."""
         args = parsed_args
-        if args.output != STDOUT:
+        if args.output != STANDARD_STREAM:
             base.check_output(Path(args.output), force=args.force)
         files = _files(args)
         package = demand.package(files, args.flavour)
@@ -174,7 +174,7 @@ class RequestInit(Command):
         if args.literal_secrets:
             body = dict(request_input.completed(read(body, package.api)).body)
         text = json.dumps(body, indent=2, ensure_ascii=False) + "\n"
-        if args.output == STDOUT:
+        if args.output == STANDARD_STREAM:
             base.show(text, end="")
             return base.OK
         base.write_new(Path(args.output), text, force=args.force)

@@ -5,8 +5,7 @@ import json
 
 import pytest
 
-from tacker_k8s_mgmt.features.tenants import feature
-from tacker_k8s_mgmt.features.tenants import objects as tenant_objects
+from tacker_k8s_mgmt.features.tenants import feature, tenant_objects
 from tacker_k8s_mgmt.model import manifests
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
