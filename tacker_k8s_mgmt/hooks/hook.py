@@ -256,11 +256,11 @@ class Hook(abc.ABC):
             if request is None:
                 yield None
                 return
-            with self.opened(request, advice) as cluster:
+            with self.open_cluster(request, advice) as cluster:
                 yield cluster
 
     @contextmanager
-    def opened(
+    def open_cluster(
         self, request: ClusterRequest, advice: AdviceFor = RESUME
     ) -> Iterator[OperationContext]:
         """The cluster of a request that was read.

@@ -33,7 +33,7 @@ _AGAIN = Advice(
 
 
 @contextmanager
-def opened(vnf: str, config_files: Sequence[str] = ()) -> Iterator[OpenCluster]:
+def open_cluster(vnf: str, config_files: Sequence[str] = ()) -> Iterator[OpenCluster]:
     """Find a VNF instance, of either API.
 
     :param vnf: its id or its name.
@@ -59,7 +59,7 @@ def opened(vnf: str, config_files: Sequence[str] = ()) -> Iterator[OpenCluster]:
 def listed(config_files: Sequence[str] = ()) -> list[ClusterSummary]:
     """The clusters of both APIs and of all projects, by name.
 
-    :param config_files: as in :func:`opened`.
+    :param config_files: as in :func:`open_cluster`.
     :raises TackerError: Tacker's database cannot be read.
     """
     _configure(config_files)
@@ -81,7 +81,7 @@ def run(
 
     :param name: the operation's, for lock, journal and errors.
     :param operation: makes it, such as a class of :mod:`tacker_k8s_mgmt.operations`.
-    :param config_files: as in :func:`opened`.
+    :param config_files: as in :func:`open_cluster`.
     :raises TackerError: also if an operation of Tacker is unfinished.
     :raises ParamError: this release does not accept the cluster's parameters.
     :raises LockedError: another operation works on the cluster.
@@ -90,7 +90,7 @@ def run(
     _configure(config_files)
     hook, request = record(vnf_id).command(name)
     _refuse_other_user(hook.state_path)
-    with hook.opened(request, _AGAIN) as cluster:
+    with hook.open_cluster(request, _AGAIN) as cluster:
         cluster.site.lock()
         # Tacker's operations hold it only during their hooks. Asked before, one that
         # begins meanwhile would pass unseen.

@@ -140,7 +140,7 @@ def titles(objects: Iterable[Object]) -> str:
     return ", ".join(map(title, objects))
 
 
-def placed(
+def in_namespace(
     objects: Iterable[Object], namespace: str, cluster_wide: Iterable[tuple[str, str]]
 ) -> tuple[dict[str, Any], ...]:
     """Copies of the objects, with a namespace where one belongs and none is given.

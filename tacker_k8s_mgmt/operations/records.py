@@ -239,7 +239,7 @@ class ClusterRecords:
 
     def upgrade(self) -> upgrade_plan.ClusterVersion:
         """The cluster's version and the upgrade that is under way."""
-        recorded = self._read(upgrade_plan.FILE_NAME, upgrade_plan.recorded)
+        recorded = self._read(upgrade_plan.FILE_NAME, upgrade_plan.parse_version)
         return recorded or upgrade_plan.ClusterVersion()
 
     def services(self) -> tuple[ExposedService, ...]:

@@ -67,7 +67,7 @@ class ClusterVersion:
         return json.dumps(values, indent=2) + "\n"
 
 
-def recorded(text: str | None) -> ClusterVersion:
+def parse_version(text: str | None) -> ClusterVersion:
     """Parse a record file; an empty record without a file."""
     values = untrusted.parse_json(text or "{}")
     record = ClusterVersion(

@@ -52,7 +52,7 @@ from tacker_k8s_mgmt.request.structure import (
     InvalidAttribute,
     Sets,
     Structure,
-    opened,
+    plain_value,
 )
 
 _OIDC_CA_FILE = "{{ kube_cert_dir }}/oidc-ca.pem"
@@ -213,7 +213,7 @@ class OpenStack(Structure):
         # Keystone refuses a project beside an application credential.
         unused = _USER if self.application_credential_id is not None else {}
         used = _LOGIN.keys() - unused
-        login = {_LOGIN[name]: opened(getattr(self, name)) for name in used}
+        login = {_LOGIN[name]: plain_value(getattr(self, name)) for name in used}
         return {f"{prefix}_{end}": login.get(end) or "" for end in _LOGIN.values()}
 
 

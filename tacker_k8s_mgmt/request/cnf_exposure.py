@@ -263,7 +263,7 @@ def _repeated(params: ExposureParams) -> Iterator[str]:
         )
 
 
-def given(additional_params: Mapping[str, Any] | None) -> Any:
+def attribute_of(additional_params: Mapping[str, Any] | None) -> Any:
     """The attribute in either spelling; None if it is not given."""
     spellings = (ATTRIBUTE, structure.camel(ATTRIBUTE))
     params = additional_params or {}

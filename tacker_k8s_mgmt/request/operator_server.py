@@ -79,7 +79,7 @@ def is_left_out(reading: WrittenRequest) -> bool:
     return all(blank_is_absent(value) is None for value in given.values())
 
 
-def placed(reading: WrittenRequest, find: Find) -> tuple[WrittenRequest, bool]:
+def with_server(reading: WrittenRequest, find: Find) -> tuple[WrittenRequest, bool]:
     """A request with the operator's server, if it leaves the server to the operator.
 
     :returns: also whether it does. What it must not have then becomes a problem.

@@ -147,7 +147,7 @@ class RequestReader:
 
     def _built(self, written: WrittenRequest) -> ClusterRequest:
         opened = secrets.resolve(ClusterRequest, written, self.resolver, self.needed)
-        placed, is_operators = operator_server.placed(
+        placed, is_operators = operator_server.with_server(
             replace(written, values=opened.values), self.find_server
         )
         request, mistakes = structure.build(ClusterRequest, placed.values)

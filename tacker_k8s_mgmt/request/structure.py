@@ -444,7 +444,7 @@ def _has_capitals(value: Any) -> bool:
     return isinstance(value, list) and any(_has_capitals(inner) for inner in value)
 
 
-def opened(option: Any) -> Any:
+def plain_value(option: Any) -> Any:
     """The option's value, as text if it is a secret."""
     return option.get_secret_value() if isinstance(option, SecretStr) else option
 
@@ -508,7 +508,7 @@ def variables(structure: Structure) -> dict[str, Any]:
     """The variables of a structure's options that depend on a single option each."""
     built: dict[str, Any] = {}
     for name, info in type(structure).model_fields.items():
-        option = opened(getattr(structure, name))
+        option = plain_value(getattr(structure, name))
         if option is None or option is False:
             continue
         for mark in _marks(info):

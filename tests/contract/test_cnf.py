@@ -111,7 +111,7 @@ def registered(monkeypatch):
         monkeypatch.setattr(vim_registry, "registered", lambda context: iter(v1))
         monkeypatch.setattr(v2_lookup, "registered", lambda context: iter(v2))
         known = {vnf_id: ClusterIdentity(url, "CA") for vnf_id, url in v2}
-        monkeypatch.setattr(v2_lookup, "recorded", known.get)
+        monkeypatch.setattr(v2_lookup, "cluster_identity", known.get)
 
     put()
     return put

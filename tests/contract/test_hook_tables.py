@@ -65,7 +65,7 @@ class Seen:
         self.advised, self.followed_by = [], None
         for hook in (V1Hook, V2Hook):
             monkeypatch.setattr(hook, "request", self._request)
-            monkeypatch.setattr(hook, "opened", self._opened)
+            monkeypatch.setattr(hook, "open_cluster", self._opened)
             monkeypatch.setattr(hook, "run", self._run)
         monkeypatch.setattr(V1Instance, "checkpoint", lambda *_: "")
         monkeypatch.setattr(V1Instance, "requested_metadata", lambda _: METADATA)

@@ -218,7 +218,7 @@ class TestV2:
         program = tmp_path / "secrets.py"
         program.write_text(
             "import sys; from tacker_k8s_mgmt.hooks import instances\n"
-            "with instances.opened(sys.argv[1], sys.argv[2:]) as found:\n"
+            "with instances.open_cluster(sys.argv[1], sys.argv[2:]) as found:\n"
             "    print(*sorted(set(found.params.secrets())))"
         )
         report = python(str(program), known["v2 cluster"], config_file)

@@ -23,9 +23,10 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 def imported(module: ast.Module) -> Iterator[tuple[str, ast.alias]]:
     """What is imported of ours, each with the module that it is imported from."""
     for node in ast.walk(module):
-        place = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
-        if place.partition(".")[0] == PACKAGE:
-            yield from ((place, alias) for alias in node.names)
+        match node:
+            case ast.ImportFrom(module=str(place), names=names):
+                if place.partition(".")[0] == PACKAGE:
+                    yield from ((place, alias) for alias in names)
 
 
 def renamed(module: ast.Module) -> list[str]:

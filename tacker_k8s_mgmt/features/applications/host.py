@@ -65,7 +65,7 @@ class ChartVolumes:
 
         :raises ClusterError: the manifest cannot be understood.
         """
-        claims = manifests.placed(_claims(manifest), namespace, ())
+        claims = manifests.in_namespace(_claims(manifest), namespace, ())
         change = {"metadata": {"annotations": KEEP}}
         present = self._manifests.present(claims)
         with self._client.understanding("get -f -"):

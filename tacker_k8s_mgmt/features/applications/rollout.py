@@ -72,7 +72,7 @@ def released_objects(host: ApplicationHost, name: str, namespace: str) -> list[O
             hint="See it with `helm get manifest` and `helm get hooks`.",
         ) from None
     wide = host.objects.cluster_wide()
-    return list(manifests.placed(objects, namespace, wide))
+    return list(manifests.in_namespace(objects, namespace, wide))
 
 
 def recorded_objects(

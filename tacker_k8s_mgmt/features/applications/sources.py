@@ -295,7 +295,7 @@ class Sources:
         return objects
 
     def _placed(self, objects: Sequence[Object], app: Application) -> list[Object]:
-        return list(manifests.placed(objects, app.place, self._wide))
+        return list(manifests.in_namespace(objects, app.place, self._wide))
 
     def _file(self, app: Application, file: SourceFile) -> bytes | None:
         """A file; None as for :meth:`_files`."""

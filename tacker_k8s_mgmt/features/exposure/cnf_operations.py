@@ -236,7 +236,7 @@ class Unexpose(_OnCluster):
     def _find(self) -> None:
         state = self._state
         if state.nodes:
-            recorded = exposures.recorded(state)
+            recorded = exposures.recorded_exposures(state)
         else:
             recorded = state.records.exposures() or ()
         self._exposed = tuple(e for e in recorded if e.owner == self._owner)

@@ -64,11 +64,11 @@ class ExposureWork(Work):
     def restore_records(self) -> None:
         """Rebuild a damaged record by what the load balancer reports."""
         state = self._state
-        ask_balancer(state.records.exposures, lambda: recorded(state))
+        ask_balancer(state.records.exposures, lambda: recorded_exposures(state))
 
     def balancer_leaves(self) -> None:
         """Record what it exposes."""
-        recorded(self._state)
+        recorded_exposures(self._state)
 
     def balancer_installed(self) -> None:
         """Expose what is recorded, in one change."""
@@ -116,7 +116,7 @@ class ExposureWork(Work):
             )
 
 
-def recorded(state: ClusterState) -> tuple[Exposure, ...]:
+def recorded_exposures(state: ClusterState) -> tuple[Exposure, ...]:
     """The exposures of all CNFs; a lost or damaged record is rebuilt.
 
     :raises DamagedFile: it is, and there is no load balancer that could report.
@@ -175,7 +175,7 @@ def set_exposures(state: ClusterState, owner: str, wanted: Sequence[Exposure]) -
     :raises LoadBalancerError: the script failed; record and configuration are as they
         were.
     """
-    former = recorded(state)
+    former = recorded_exposures(state)
     if unknown := [e.title for e in wanted if not e.node_port]:
         raise errors.ExposureError(
             [f"port {title} has no node port" for title in unknown],
@@ -266,7 +266,7 @@ def _users(state: ClusterState, owner: str) -> Iterator[tuple[tuple[str, int], s
         if of_service(service) is None:
             by_hand = f"{service.name}, which was exposed by hand"
             yield (service.protocol, service.port), by_hand
-    for exposure in recorded(state):
+    for exposure in recorded_exposures(state):
         if exposure.owner != owner:
             name = f"{exposure.namespace}/{exposure.service}"
             yield exposure.outer_port, f"Service {name} of {shown(exposure.owner)}"

@@ -160,7 +160,9 @@ def _known(
     def is_at(known: ClusterIdentity | None) -> bool:
         return known is not None and same_server(known.endpoint, endpoint)
 
-    known = [one for one in found if one[1] or is_at(v2_lookup.recorded(one[0]))]
+    known = [
+        one for one in found if one[1] or is_at(v2_lookup.cluster_identity(one[0]))
+    ]
     if known:
         return known
     context, failure = tacker_context.get_admin_context(), None
@@ -210,7 +212,7 @@ def work(
     :param followed_by: the operation that comes next for the same request of Tacker's.
     """
     hook, request = instances.record(cluster).command(name)
-    with hook.opened(request, advice) as opened:
+    with hook.open_cluster(request, advice) as opened:
         hook.run(operation(opened), followed_by=followed_by)
 
 
@@ -338,7 +340,7 @@ def _params(call: CnfHook, wrong: str = "") -> ExposureParams:
 
     :param wrong: what to send when it is wrong.
     """
-    given = cnf_exposure.given(call.additional_params)
+    given = cnf_exposure.attribute_of(call.additional_params)
     patched = call.metadata.get(cnf_exposure.ATTRIBUTE)
     # A PATCH of an earlier life of the VNF instance does not hold for a new one.
     instantiates = call.name.startswith("instantiate_")
@@ -424,7 +426,7 @@ def _expose(call: CnfHook) -> None:
 
 def _expose_first(call: CnfHook) -> None:
     _expose(call)
-    call.keep(cnf_exposure.given(call.additional_params))
+    call.keep(cnf_exposure.attribute_of(call.additional_params))
 
 
 def _unexpose(call: CnfHook) -> None:

@@ -172,7 +172,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         if request and not forced:
             used = hook.with_logins(request, _DIRECTORY_STAYS)
         steps = terminate_start(vim_registry.VimRegistry(hook.instance))
-        with hook.opened(used) if used else nullcontext() as cluster:
+        with hook.open_cluster(used) if used else nullcontext() as cluster:
             if cluster:
                 steps += ClusterState(cluster).terminating(forced=False)
             hook.run(Steps(*steps), advice=CHECK, followed_by="terminate_end")
@@ -193,7 +193,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         hook.begin()
         vims = vim_registry.VimRegistry(hook.instance)
         request = _server_login_if_any(hook)
-        with hook.opened(request) if request else nullcontext() as cluster:
+        with hook.open_cluster(request) if request else nullcontext() as cluster:
             site = cluster.site if cluster else None
             operation = Steps(*terminate_end(hook.vnf_id, vims, site))
             hook.run(operation, advice=terminate_advice(request, not hook.sent))

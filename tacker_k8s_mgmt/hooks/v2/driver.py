@@ -207,7 +207,7 @@ class V2Driver:
                 _left_behind(hook, error)
                 return
             if request:
-                with hook.opened(request, _ROLLBACK_AGAIN) as cluster:
+                with hook.open_cluster(request, _ROLLBACK_AGAIN) as cluster:
                     hook.run(Steps(*_removal(cluster)))
 
     def terminate_start(self) -> None:
@@ -225,7 +225,7 @@ class V2Driver:
                 return
             if request:
                 request = hook.with_logins(request, _SEND_FAIL_OR_FORCEFUL)
-                with hook.opened(request) as cluster:
+                with hook.open_cluster(request) as cluster:
                     work = ClusterState(cluster).terminating(forced)
                     hook.run(Steps(*work, *_removal(cluster)))
 
@@ -417,7 +417,7 @@ class V2Driver:
             _refuse_changes(self._call)
             request = self._upgrade_request(UNCHANGED_SEND_FAIL)
             if request:
-                with hook.opened(request, _PACKAGE_START) as cluster:
+                with hook.open_cluster(request, _PACKAGE_START) as cluster:
                     upgrade = UpgradeStart(cluster)
                     hook.run(upgrade, followed_by="change_current_package_end")
 
@@ -427,7 +427,7 @@ class V2Driver:
         with attached(_PACKAGE_END):
             request = self._upgrade_request(SEND_FAIL)
             if request:
-                with hook.opened(request, _PACKAGE_END) as cluster:
+                with hook.open_cluster(request, _PACKAGE_END) as cluster:
                     hook.run(Upgrade(cluster))
                     kept = upgrade_plan.kept(call.stored[ATTRIBUTE], cluster.params)
                     call.store({ATTRIBUTE: kept})

@@ -46,13 +46,13 @@ def registered(context: Any) -> Iterator[tuple[str, str]]:
     """
     objects.register_all()
     for instance in objects.VnfInstanceV2.get_all(context):
-        if known := recorded(instance.id):
+        if known := cluster_identity(instance.id):
             yield instance.id, known.endpoint
         for vim in VimEntry(instance.to_dict()).registered():
             yield instance.id, vim.auth_url
 
 
-def recorded(vnf_id: str) -> ClusterIdentity | None:
+def cluster_identity(vnf_id: str) -> ClusterIdentity | None:
     """Which cluster a VNF instance is; None if this conductor has not recorded it."""
     return connections.read(_state_path(), vnf_id)
 
@@ -68,7 +68,7 @@ def identity(context: Any, vnf_id: str) -> ClusterIdentity | None:
         have made.
     :raises RemoteError: nothing is recorded, and the cluster does not answer.
     """
-    known = recorded(vnf_id)
+    known = cluster_identity(vnf_id)
     instance = objects.VnfInstanceV2.get_by_id(context, vnf_id)
     entry = VimEntry(instance.to_dict()).entry() if instance else {}
     if known and (not entry or _is_of(entry["interfaceInfo"], known)):

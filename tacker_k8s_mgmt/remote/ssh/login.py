@@ -199,7 +199,7 @@ _LOCKED = "Key is password-protected."
 _KINDS = (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey, ed25519.Ed25519PrivateKey)
 
 
-def read(path: str, directory: str) -> str:
+def read_key_file(path: str, directory: str) -> str:
     """Return the text of a private key file.
 
     :param directory: the operator's directory for keys; "" if there is none.
@@ -210,12 +210,13 @@ def read(path: str, directory: str) -> str:
     return data.decode("ascii", errors="replace")
 
 
-def opened(text: str, passphrase: str | None) -> str:
+def without_passphrase(text: str, passphrase: str | None) -> str:
     """Return the key without a passphrase, in OpenSSH's format.
 
     A passphrase for a key that has none is accepted, as OpenSSH does.
 
-    :raises FileNotAllowed: it is not a key, cannot be decrypted, or is not usable with SSH.
+    :raises FileNotAllowed: it is not a key, cannot be decrypted, or is not usable with
+        SSH.
     """
     key = _loaded(text, passphrase)
     try:
@@ -349,8 +350,8 @@ class Credentials:
         try:
             text = key.given.get_secret_value()
             if key.path:
-                text = read(key.path, self._directory)
-            return opened(text, passphrase)
+                text = read_key_file(key.path, self._directory)
+            return without_passphrase(text, passphrase)
         except FileNotAllowed as error:
             reason = str(error)
         # Not chained: the library's errors may quote the key.

@@ -69,7 +69,7 @@ class ClusterReport(Report):
         try:
             with (
                 self.status("Asking …"),
-                host_records.lookup().opened(vnf_id, files) as one,
+                host_records.lookup().open_cluster(vnf_id, files) as one,
             ):
                 known = one.view, one.metadata, one.heals
                 survey = ClusterInspection(
@@ -134,7 +134,7 @@ Answer = TypeVar("Answer")
 def ask(instance: Any, question: Callable[[Node], Answer]) -> tuple[str, Answer]:
     """The URL of the cluster's API, and the answer of a control plane.
 
-    :param instance: the cluster, as ``lookup.opened`` gives it.
+    :param instance: the cluster, as ``instances.open_cluster`` gives it.
     :param question: is put to one control plane after the other, until one answers.
     :raises NotDone: none does, or Heat has none.
     """

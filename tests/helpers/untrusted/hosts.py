@@ -291,6 +291,6 @@ HOST: Mapping[str, Fed] = {
     "upgrade": parsed(
         {"version": "1.31.9", "aim": "1.32.0", "schedulable": ["a"], "batch": ["b"]},
         _record_of("upgrade.json", ClusterRecords.upgrade),
-        "operations.upgrade_plan.recorded",
+        "operations.upgrade_plan.parse_version",
     ),
 }

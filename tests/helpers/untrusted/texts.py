@@ -57,7 +57,7 @@ def _chart(content: str) -> None:
 
 def _manifest(content: str) -> None:
     objects = manifests.parse(content)
-    placed = manifests.placed(objects, "n", ())
+    placed = manifests.in_namespace(objects, "n", ())
     manifests.titles(placed)
     list(manifests.claims_of(placed))
     manifests.images(placed)

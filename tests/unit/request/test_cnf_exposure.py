@@ -178,10 +178,10 @@ class TestReading:
         assert text == cnf_exposure.parse(snake) == cnf_exposure.parse(wanted)
 
     def test_attribute_is_found_in_either_spelling(self):
-        assert cnf_exposure.given({"k8sCnfExposureParam": {"services": []}}) == {
+        assert cnf_exposure.attribute_of({"k8sCnfExposureParam": {"services": []}}) == {
             "services": []
         }
-        assert cnf_exposure.given(None) is None
+        assert cnf_exposure.attribute_of(None) is None
 
     def test_all_problems_are_in_one_error(self):
         wanted = {

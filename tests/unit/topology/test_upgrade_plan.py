@@ -12,8 +12,8 @@ from tacker_k8s_mgmt.operations.upgrade_plan import (
     applied,
     batches,
     kept,
+    parse_version,
     plan,
-    recorded,
 )
 from tests.helpers.samples import changed, parsed
 
@@ -168,11 +168,11 @@ class TestRecord:
         "record", [RECORD, ClusterVersion(), ClusterVersion(version="1.35.4")]
     )
     def test_it_is_read_as_it_was_written(self, record):
-        assert recorded(record.text()) == record
+        assert parse_version(record.text()) == record
 
     def test_none_is_an_empty_one(self):
-        assert recorded(None) == ClusterVersion()
-        assert recorded("{}\n") == ClusterVersion()
+        assert parse_version(None) == ClusterVersion()
+        assert parse_version("{}\n") == ClusterVersion()
 
     def test_its_version_goes_before_that_of_the_parameters(self):
         stored = changed({"cluster": {"kubernetes_version": "1.33.7"}})

@@ -175,7 +175,7 @@ class ClusterKubeconfig(Command):
         args.user = args.user or _own_name()
         with (
             self.status("Asking …"),
-            host_records.lookup().opened(args.vnf, args.config_file) as instance,
+            host_records.lookup().open_cluster(args.vnf, args.config_file) as instance,
         ):
             view, wanted = instance.view, (args.user, args.cluster_role, args.expires)
             url, access = cluster_report.ask(

@@ -43,7 +43,7 @@ def on_balancer(site: FakeSite) -> set[Exposure | None]:
 
 
 def record(site: FakeSite) -> set[Exposure]:
-    return set(exposures.recorded(state_of(site)))
+    return set(exposures.recorded_exposures(state_of(site)))
 
 
 def calls(site: FakeSite) -> list[str]:

@@ -10,8 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448
 
 from tacker_k8s_mgmt.remote.local_files import FileNotAllowed
-from tacker_k8s_mgmt.remote.ssh import login
-from tacker_k8s_mgmt.remote.ssh.login import opened
+from tacker_k8s_mgmt.remote.ssh.login import read_key_file, without_passphrase
 from tests.helpers import ssh_keys
 
 PASSPHRASE = "open ses@me ü"
@@ -54,7 +53,7 @@ class TestOpened:
         self, kind, style, passphrase, tmp_path
     ):
         made = ssh_keys.make(kind, style, passphrase)
-        text = opened(made.private, passphrase)
+        text = without_passphrase(made.private, passphrase)
         assert text.startswith("-----BEGIN OPENSSH PRIVATE KEY-----\n")
         assert public_key(text, tmp_path / "key") == made.public
 
@@ -63,13 +62,13 @@ class TestOpened:
         make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", PASSPHRASE, "-f", str(path)]
         subprocess.run(make, check=True)
         public = (tmp_path / "made.pub").read_text()
-        text = opened(path.read_text(), PASSPHRASE)
+        text = without_passphrase(path.read_text(), PASSPHRASE)
         assert public_key(text, tmp_path / "key") == " ".join(public.split()[:2])
 
     @pytest.mark.parametrize("style", ["openssh", "pkcs8"])
     def test_a_passphrase_that_is_not_needed_does_not_matter(self, style, tmp_path):
         made = ssh_keys.make("ed25519", style)
-        text = opened(made.private, PASSPHRASE)
+        text = without_passphrase(made.private, PASSPHRASE)
         assert public_key(text, tmp_path / "key") == made.public
 
     def test_an_older_cryptography_reports_the_passphrase_otherwise(
@@ -85,24 +84,24 @@ class TestOpened:
 
         monkeypatch.setattr(serialization, "load_ssh_private_key", former)
         made = ssh_keys.make("ed25519", passphrase=PASSPHRASE)
-        text = opened(made.private, PASSPHRASE)
+        text = without_passphrase(made.private, PASSPHRASE)
         assert public_key(text, tmp_path / "key") == made.public
         missing = "has a passphrase, which is missing"
-        assert reason(opened, made.private, None) == missing
+        assert reason(without_passphrase, made.private, None) == missing
 
 
 class TestUnusable:
     @pytest.mark.parametrize("style", ["openssh", "traditional", "pkcs8"])
     def test_a_missing_passphrase_is_reported(self, style):
         made = ssh_keys.make("rsa", style, PASSPHRASE)
-        assert reason(opened, made.private, None) == (
+        assert reason(without_passphrase, made.private, None) == (
             "has a passphrase, which is missing"
         )
 
     @pytest.mark.parametrize("style", ["openssh", "traditional", "pkcs8"])
     def test_a_wrong_passphrase_is_reported_and_not_shown(self, style):
         made = ssh_keys.make("rsa", style, PASSPHRASE)
-        assert reason(opened, made.private, "Wr0ng") == (
+        assert reason(without_passphrase, made.private, "Wr0ng") == (
             "does not open with its passphrase"
         )
 
@@ -110,7 +109,9 @@ class TestUnusable:
     def test_a_damaged_key_is_reported_and_not_shown(self, style):
         lines = ssh_keys.make("rsa", style).private.splitlines()
         damaged = "\n".join([*lines[:3], *lines[5:], ""])
-        assert reason(opened, damaged, None) == ("is damaged or not an SSH private key")
+        assert reason(without_passphrase, damaged, None) == (
+            "is damaged or not an SSH private key"
+        )
 
     @pytest.mark.parametrize(
         "generate",
@@ -128,11 +129,13 @@ class TestUnusable:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        assert re.match("is of a kind that SSH", reason(opened, pem.decode(), None))
+        assert re.match(
+            "is of a kind that SSH", reason(without_passphrase, pem.decode(), None)
+        )
 
     @pytest.mark.parametrize("text", ["", "x", "-----BEGIN OPENSSH PRIVATE KEY-----"])
     def test_anything_else_is_no_key(self, text):
-        assert "not an SSH private key" in reason(opened, text, None)
+        assert "not an SSH private key" in reason(without_passphrase, text, None)
 
 
 @pytest.fixture
@@ -147,9 +150,9 @@ class TestFiles:
     def test_one_below_the_directory_is_read(self, directory):
         (directory / "site").mkdir()
         (directory / "site" / "one").write_text("another")
-        assert login.read(f"{directory}/worker", str(directory)) == "the key"
-        assert login.read(f"{directory}/site/one", f"{directory}/") == "another"
-        assert login.read("./site/one", str(directory)) == "another"
+        assert read_key_file(f"{directory}/worker", str(directory)) == "the key"
+        assert read_key_file(f"{directory}/site/one", f"{directory}/") == "another"
+        assert read_key_file("./site/one", str(directory)) == "another"
 
     @pytest.mark.parametrize("path", ["secret", "nothing", "keys", "keys-2/worker", ""])
     def test_files_outside_the_directory_are_neither_read_nor_reported(
@@ -158,31 +161,31 @@ class TestFiles:
         (directory.parent / "keys-2").mkdir()
         (directory.parent / "keys-2" / "worker").write_text("not for tenants")
         outside = str(directory.parent / path)
-        assert reason(login.read, outside, str(directory)) == OUTSIDE
+        assert reason(read_key_file, outside, str(directory)) == OUTSIDE
 
     @pytest.mark.parametrize("target", ["secret", "nothing"])
     def test_a_link_that_leads_out_is_outside(self, target, directory):
         (directory / "link").symlink_to(directory.parent / target)
         link = str(directory / "link")
-        assert reason(login.read, link, str(directory)) == OUTSIDE
+        assert reason(read_key_file, link, str(directory)) == OUTSIDE
 
     def test_a_climbing_path_is_outside(self, directory):
         climbing = f"{directory}/../secret"
-        assert reason(login.read, climbing, str(directory)) == OUTSIDE
+        assert reason(read_key_file, climbing, str(directory)) == OUTSIDE
 
     def test_links_inside_and_a_linked_directory_are_followed(self, directory):
         (directory / "link").symlink_to("worker")
         (directory.parent / "alias").symlink_to(directory)
         alias = directory.parent / "alias"
-        assert login.read(f"{alias}/link", str(directory)) == "the key"
-        assert login.read(f"{directory}/link", str(alias)) == "the key"
+        assert read_key_file(f"{alias}/link", str(directory)) == "the key"
+        assert read_key_file(f"{directory}/link", str(alias)) == "the key"
 
     def test_without_a_directory_no_file_may_be_named(self, directory, monkeypatch):
         monkeypatch.chdir(directory)
-        assert reason(login.read, f"{directory}/worker", "") == OUTSIDE
+        assert reason(read_key_file, f"{directory}/worker", "") == OUTSIDE
 
     def test_one_that_is_not_there_is_reported(self, directory):
-        missing = reason(login.read, f"{directory}/nobody", str(directory))
+        missing = reason(read_key_file, f"{directory}/nobody", str(directory))
         assert missing == (
             "is a file that is not there or that Tacker's conductor may not read "
             f"({directory}/nobody, below [k8s_mgmt] key_directory)"
@@ -191,10 +194,10 @@ class TestFiles:
     @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
     def test_anything_but_a_file_is_refused_without_waiting(self, make, directory):
         make(directory / "odd")
-        refused = reason(login.read, f"{directory}/odd", str(directory))
+        refused = reason(read_key_file, f"{directory}/odd", str(directory))
         assert "file" in refused
 
     def test_a_huge_file_is_not_read_whole(self, directory):
         (directory / "huge").write_bytes(b"\xff" * 200_000)
-        text = login.read(f"{directory}/huge", str(directory))
+        text = read_key_file(f"{directory}/huge", str(directory))
         assert len(text) < 40_000

@@ -22,7 +22,7 @@ def look_up(monkeypatch):
             found.vnf, found.files = vnf, config_files
             yield found
 
-        lookup = types.SimpleNamespace(opened=opened)
+        lookup = types.SimpleNamespace(open_cluster=opened)
         monkeypatch.setattr(host_records, "lookup", lambda: lookup)
         return found
 

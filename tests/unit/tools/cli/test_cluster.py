@@ -230,7 +230,7 @@ def test_a_vnf_instance_that_cannot_be_opened(monkeypatch, capsys):
     def opened(vnf_id, config_files):
         raise errors.TackerError(detail=f"Tacker has no VNF instance {vnf_id}.")
 
-    lookup = types.SimpleNamespace(opened=opened)
+    lookup = types.SimpleNamespace(open_cluster=opened)
     monkeypatch.setattr(host_records, "lookup", lambda: lookup)
     assert check() == 2
     captured = capsys.readouterr()

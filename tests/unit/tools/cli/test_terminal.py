@@ -212,7 +212,7 @@ def test_reports_of_a_cluster_that_cannot_be_asked(monkeypatch, capsys):
     def opened(vnf_id, files):
         raise errors.TackerError(detail=f"no VNF instance {ESCAPES}")
 
-    lookup = types.SimpleNamespace(opened=opened)
+    lookup = types.SimpleNamespace(open_cluster=opened)
     monkeypatch.setattr(host_records, "lookup", lambda: lookup)
     assert main(["cluster", "check", VNF]) == 2
     assert is_plain(capsys.readouterr().err)
