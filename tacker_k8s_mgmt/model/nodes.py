@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VMs, the nodes of the cluster on them, and how far their clocks may differ.
-
-Clocks are compared with that of the conductor.
-"""
+"""VMs, and the nodes of the cluster on them."""
 
 import enum
 import itertools
@@ -282,28 +279,6 @@ def member_number(node: Node) -> int:
 
 
 _MEMBER = re.compile("(?:etcd)?([0-9]{1,9})")
-
-
-#: Seconds; more is shown and logged.
-NOTED = 5.0
-HINT = (
-    "Have chrony or another NTP client set the clocks of these VMs or, if it is the "
-    "one that is wrong, that of the conductor's host."
-)
-
-
-def text(ahead: float) -> str:
-    """A difference as text.
-
-    :param ahead: seconds; negative if the clock is behind.
-    """
-    return f"{abs(ahead):.1f} s {'ahead' if ahead > 0 else 'behind'}"
-
-
-def listed(ahead: Mapping[str, float], limit: float) -> str:
-    """The differences of more than *limit* seconds, by name; "" without any."""
-    far = {name: ahead[name] for name in sorted(ahead) if abs(ahead[name]) > limit}
-    return ", ".join(f"{name} ({text(seconds)})" for name, seconds in far.items())
 
 
 @dataclass(frozen=True)

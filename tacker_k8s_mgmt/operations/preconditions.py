@@ -14,13 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import clock_skew
 from tacker_k8s_mgmt.model.nodes import (
-    HINT,
-    NOTED,
     ROLES,
     Machine,
     Node,
-    listed,
     of_role,
 )
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
@@ -124,16 +122,16 @@ def see(state: ClusterState, nodes: Sequence[Node]) -> None:
     """
     ahead = state.site.clocks()
     seen = {n.name: ahead[n.server_id] for n in nodes if n.server_id in ahead}
-    far = listed(seen, _FAR)
+    far = clock_skew.listed(seen, _FAR)
     if far:
         raise errors.ClusterError(
             detail=f"The clocks of these VMs differ from that of Tacker's conductor by "
             f"more than {_FAR:g} s: {far}. No playbook was run.",
-            hint=HINT,
+            hint=clock_skew.HINT,
         )
-    if late := listed(seen, NOTED):
+    if late := clock_skew.listed(seen, clock_skew.NOTED):
         LOG.warning(
             "The clocks of these VMs differ from that of Tacker's conductor: %s. %s",
             late,
-            HINT,
+            clock_skew.HINT,
         )

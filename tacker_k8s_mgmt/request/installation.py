@@ -13,24 +13,23 @@ from pydantic import Field, SecretStr
 
 from tacker_k8s_mgmt import text
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.model.load_balancer import (
-    InstallOption,
-    install,
-)
+from tacker_k8s_mgmt.model.load_balancer import InstallOption, install
 from tacker_k8s_mgmt.model.nodes import ROLES, Role
 from tacker_k8s_mgmt.model.playbooks import Forks, Means
-from tacker_k8s_mgmt.request import accounts as public_keys
 from tacker_k8s_mgmt.request import fields, secrets
 from tacker_k8s_mgmt.request.accounts import (
     SSH_PORT,
     Account,
     Bastion,
+    KeyText,
     Login,
     Passphrase,
+    Password,
 )
 from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.cluster_options import Cluster
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
+from tacker_k8s_mgmt.request.host_keys import ABOUT_HOST_KEY, HostKeys, OptionalHostKey
 from tacker_k8s_mgmt.request.operator_server import LEFT_TO_OPERATOR
 from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
 from tacker_k8s_mgmt.request.registries import REGISTRY_VARIABLES, PrivateRegistry
@@ -56,10 +55,10 @@ _ABOUT_LOGIN = (
     "are given, the key logs in and the password serves sudo."
 )
 _Password = Annotated[
-    public_keys.Password, Field(description=_ABOUT_LOGIN.format(key="private_key"))
+    Password, Field(description=_ABOUT_LOGIN.format(key="private_key"))
 ]
 _PrivateKey = Annotated[
-    public_keys.KeyText,
+    KeyText,
     Field(
         description="SSH private key of that user: its text (RSA, ECDSA or Ed25519, in "
         "OpenSSH's or a PEM format), or the path of a file with it on Tacker's "
@@ -89,9 +88,9 @@ class AnsibleServer(Login):
     password: _Password = None
     private_key: _PrivateKey = None
     private_key_passphrase: Passphrase = None
-    host_key: Annotated[public_keys.OptionalHostKey, CHANGEABLE] = Field(
+    host_key: Annotated[OptionalHostKey, CHANGEABLE] = Field(
         default=None,
-        description=f"SSH host key of that server: {public_keys.ABOUT}",
+        description=f"SSH host key of that server: {ABOUT_HOST_KEY}",
     )
     kubespray_root: Annotated[fields.AbsolutePath, CHANGEABLE] = Field(
         alias="kubespray_root_path"
@@ -155,10 +154,9 @@ class NodeGroup(Login):
     password: _Password = None
     private_key: _PrivateKey = None
     private_key_passphrase: Passphrase = None
-    host_keys: Annotated[public_keys.HostKeys, CHANGEABLE] = Field(
+    host_keys: Annotated[HostKeys, CHANGEABLE] = Field(
         default=(),
-        description="List of SSH host keys of these VMs. Of each VM: "
-        f"{public_keys.ABOUT}",
+        description=f"List of SSH host keys of these VMs. Of each VM: {ABOUT_HOST_KEY}",
     )
     node_labels: Annotated[tuple[fields.Label, ...], _LABELS, _LABELLED] = ()
     """List of labels for the nodes, each key=value."""
@@ -268,10 +266,10 @@ class LoadBalancer(Login):
     private_key_passphrase: Passphrase = Field(
         default=None, alias="ssh_private_key_passphrase"
     )
-    host_key: Annotated[public_keys.OptionalHostKey, CHANGEABLE] = Field(
+    host_key: Annotated[OptionalHostKey, CHANGEABLE] = Field(
         default=None,
         alias="ssh_host_key",
-        description=f"SSH host key of the load balancer: {public_keys.ABOUT}",
+        description=f"SSH host key of the load balancer: {ABOUT_HOST_KEY}",
     )
     script_path: Annotated[fields.PackagePath, CHANGEABLE]
     """Path of the load balancer's script in the VNF package."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from posixpath import basename
 
-from tacker_k8s_mgmt.model import nodes as clock_skew
+from tacker_k8s_mgmt.model import clock_skew
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Server
 from tacker_k8s_mgmt.model.nodes import (
     CORDONED,

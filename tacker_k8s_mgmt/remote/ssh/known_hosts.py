@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.request import accounts
+from tacker_k8s_mgmt.request import host_keys
 
 # A host's name or address, also with a zone, or behind a bastion. No comma, blank, line
 # feed, bracket or wildcard: those make several names, lines or patterns of it.
@@ -116,7 +116,7 @@ class HostKeys:
         :param given: see :meth:`trust`; their types come first if none is recorded.
         """
         kinds = {kind for keys in self._known(host, port) for kind, _ in keys}
-        kinds = kinds or set(accounts.kinds(given))
+        kinds = kinds or set(host_keys.kinds(given))
         if "ssh-rsa" in kinds:
             kinds |= {"rsa-sha2-512", "rsa-sha2-256"}
         return sorted(offered, key=lambda kind: kind not in kinds)
@@ -151,7 +151,7 @@ class HostKeys:
                 return is_known
             if not given and not self.learns:
                 raise errors.UnknownHostError(host=host, recorded=self.label)
-            if given and not accounts.is_among(key_type, key, given):
+            if given and not host_keys.is_among(key_type, key, given):
                 return False
             if self.learns:
                 self._lines.append(f"{name} {key_type} {key}")

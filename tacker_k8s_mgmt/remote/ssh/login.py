@@ -31,8 +31,8 @@ from tacker_k8s_mgmt.request.accounts import (
     PASSWORD_FILE,
     Account,
     PrivateKey,
-    fingerprint,
 )
+from tacker_k8s_mgmt.request.host_keys import fingerprint
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.text import Redactor, in_private_key
 

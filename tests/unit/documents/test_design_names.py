@@ -31,7 +31,7 @@ EXAMPLES = {
 }
 OTHERS = {
     *("pyproject.toml", "read_limits", "TestTable", "KUBESPRAY_ROOTS"),
-    *("Ansible_host", "ansible_NAME_file", "ansible.posix.jsonl"),
+    *("Ansible_host", "ansible.posix.jsonl"),
     "userScriptErrHandlingData",
 }
 

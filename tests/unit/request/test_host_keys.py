@@ -7,7 +7,7 @@ import paramiko
 import pytest
 
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.request import accounts
+from tacker_k8s_mgmt.request import host_keys
 from tests.helpers import ssh_keys
 from tests.helpers.samples import changed, parsed, problems, request, updated
 
@@ -34,18 +34,18 @@ def told_by_openssh(public: str, tmp_path) -> str:
 @pytest.mark.parametrize("kind", sorted(PAIRS))
 def test_what_openssh_writes_and_prints_is_taken(kind, tmp_path):
     public = PAIRS[kind]
-    assert accounts.checked(f" {public} root@host\n") == public
+    assert host_keys.checked(f" {public} root@host\n") == public
     told = told_by_openssh(public, tmp_path)
-    expected = accounts.fingerprint(public.split()[1])
+    expected = host_keys.fingerprint(public.split()[1])
     assert expected in told
-    assert accounts.checked(told) == expected
+    assert host_keys.checked(told) == expected
 
 
 @pytest.mark.parametrize("bits", [256, 384, 521])
 def test_every_curve_of_ecdsa_is_taken(bits):
     key = paramiko.ECDSAKey.generate(bits=bits)
     public = f"{key.get_name()} {key.get_base64()}"
-    assert accounts.checked(public) == public
+    assert host_keys.checked(public) == public
 
 
 @pytest.mark.parametrize(
@@ -66,21 +66,21 @@ def test_every_curve_of_ecdsa_is_taken(bits):
 )
 def test_anything_else_is_refused(text):
     with pytest.raises(ValueError, match="must be one public host key"):
-        accounts.checked(text)
+        host_keys.checked(text)
 
 
 def test_a_key_is_among_those_given_by_itself_or_its_fingerprint():
     kind, key = GIVEN.split()
     other = PAIRS["rsa"]
-    assert accounts.is_among(kind, key, [other, GIVEN])
-    assert accounts.is_among(kind, key, [other, accounts.fingerprint(key)])
-    assert not accounts.is_among(kind, key, [other])
-    assert not accounts.is_among("ssh-rsa", key, [GIVEN])
+    assert host_keys.is_among(kind, key, [other, GIVEN])
+    assert host_keys.is_among(kind, key, [other, host_keys.fingerprint(key)])
+    assert not host_keys.is_among(kind, key, [other])
+    assert not host_keys.is_among("ssh-rsa", key, [GIVEN])
 
 
 def test_the_kinds_of_whole_keys_are_known():
-    fingerprint = accounts.fingerprint(PAIRS["ed25519"].split()[1])
-    assert accounts.kinds([fingerprint, PAIRS["rsa"]]) == {"ssh-rsa"}
+    fingerprint = host_keys.fingerprint(PAIRS["ed25519"].split()[1])
+    assert host_keys.kinds([fingerprint, PAIRS["rsa"]]) == {"ssh-rsa"}
 
 
 class TestParameters:

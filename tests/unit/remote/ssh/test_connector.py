@@ -24,7 +24,7 @@ from tacker_k8s_mgmt.remote.ssh.login import Credentials
 from tacker_k8s_mgmt.remote.ssh.routes import HostConnector
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.remote.timing import Backoff
-from tacker_k8s_mgmt.request import accounts
+from tacker_k8s_mgmt.request import host_keys
 from tacker_k8s_mgmt.request.accounts import PASSWORD_FILE
 from tests.helpers import ssh_keys
 from tests.helpers.samples import REMOVED, parsed
@@ -278,7 +278,7 @@ class TestHostKeys:
         with pytest.raises(errors.HostKeyError, match="none of those that") as caught:
             site(changes).ways.server()
         assert host.tried == []
-        assert accounts.fingerprint(host.key.get_base64()) in str(caught.value)
+        assert host_keys.fingerprint(host.key.get_base64()) in str(caught.value)
 
 
 def test_a_bastion_of_the_vms_is_tried_by_itself(site, bastion):

@@ -19,7 +19,7 @@ from tacker_k8s_mgmt.remote.ssh import channel
 from tacker_k8s_mgmt.remote.ssh import session as ssh_session
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.remote.timing import Backoff
-from tacker_k8s_mgmt.request import accounts
+from tacker_k8s_mgmt.request import host_keys
 from tests.helpers import ssh_keys
 from tests.helpers.sshd import PASSWORD, LocalFiles, is_alive
 
@@ -157,7 +157,7 @@ def shown(sshd):
 def test_a_given_key_is_trusted_and_recorded(form, sshd, log_in):
     given = shown(sshd)
     if form == "fingerprint":
-        given = accounts.fingerprint(sshd.key.get_base64())
+        given = host_keys.fingerprint(sshd.key.get_base64())
     known, other = HostKeys(), ssh_keys.make("rsa").public
     endpoint = sshd.endpoint(host_keys=(other, given))
     log_in(endpoint=endpoint, host_keys=known)
@@ -169,7 +169,7 @@ def test_a_key_that_is_not_given_gets_no_password_and_is_not_recorded(sshd, log_
     endpoint = sshd.endpoint(host_keys=(ssh_keys.make("ed25519").public,))
     with pytest.raises(errors.GivenKeyError) as caught:
         log_in(endpoint=endpoint, host_keys=known, deadline=60)
-    fingerprint = accounts.fingerprint(sshd.key.get_base64())
+    fingerprint = host_keys.fingerprint(sshd.key.get_base64())
     assert f"127.0.0.1, ecdsa-sha2-nistp256 {fingerprint}, is none" in str(caught.value)
     assert (sshd.tried, known.text()) == ([], "")
 
