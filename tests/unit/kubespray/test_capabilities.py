@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a checkout says that it can install, and what of a request it cannot."""
 
+import re
+
 import pytest
 
 from tacker_k8s_mgmt.kubespray import checkout, releases
@@ -221,6 +223,11 @@ class TestRemovedVariables:
     )
     def test_before_that_release_there_is_no_finding(self, name, version):
         assert found({"kubespray_vars": {name: "x"}}, version, Offer()) == ()
+
+    def test_each_is_a_name_with_one_text(self):
+        for old, gone in releases.VARIABLES.items():
+            assert re.fullmatch(r"[a-z][a-z0-9]*(_+[a-z0-9]+)+(_\*)?", old), old
+            assert not re.fullmatch(r"\w+_\w+( \w+_\w+)+", gone.instead), old
 
     def test_no_new_name_is_itself_one_that_is_gone(self):
         for old, gone in releases.VARIABLES.items():

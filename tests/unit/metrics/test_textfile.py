@@ -267,6 +267,19 @@ def test_a_damaged_state_begins_anew(directory, content, caplog):
     assert "start again" in caplog.text
 
 
+def test_so_does_one_with_half_a_character(directory, caplog):
+    """JSON may have it, and Prometheus' file cannot."""
+    completed(directory.parent, vnf_id=VNF)
+    written(directory)
+    place = directory.parent / "metrics" / "totals.json"
+    document = json.loads(place.read_text())
+    document["vnfs"] = {VNF: {**document["vnfs"][VNF], "name": "\ud800"}}
+    place.write_text(json.dumps(document))
+    before = written(directory)
+    assert "start again" in caplog.text
+    assert before == written(directory)
+
+
 @pytest.mark.parametrize("name", ["metrics/lock", "metrics/totals.json"])
 def test_a_named_pipe_is_not_waited_for(directory, name):
     place = directory.parent / name

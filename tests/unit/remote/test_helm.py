@@ -54,6 +54,12 @@ def host(session, log_in=None):
     return HelmHost(session, SERVER, log_in or (lambda account: session))
 
 
+def test_user_and_directory_are_those_that_pages_and_vims_name():
+    session = Session()
+    host(session).prepare(PASSWORD, ACCESS)
+    assert session.commands[0][-2:] == ["tacker-helm", "/var/tacker/helm"]
+
+
 def test_secrets_are_sent_on_standard_input_only():
     session = Session()
     host(session).prepare(PASSWORD, ACCESS)

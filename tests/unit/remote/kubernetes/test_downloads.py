@@ -87,6 +87,13 @@ class TestTrusted:
         assert "it has more than 1048576 bytes" in text
         assert int((tmp_path / "written").read_text()) == 1024 * 1024 + 512
 
+    def test_as_much_as_the_limit_is_taken(self, session, server, monkeypatch):
+        monkeypatch.setattr(downloads, "LARGEST", len(CHART))
+        url = f"https://{server}/chart.tgz"
+        assert downloads.fetch(session, url, DIGEST, {}) == CHART
+        monkeypatch.setattr(downloads, "LARGEST", len(CHART) - 1)
+        assert "Maximum file size exceeded" in refusal(session, url)
+
     def test_file_that_is_not_there(self, session, server):
         assert "404" in refusal(session, f"https://{server}/other.tgz")
 

@@ -203,3 +203,9 @@ def test_what_is_in_no_namespace(client, objects, site, monkeypatch):
     assert not {("", "ConfigMap"), ("apps", "Deployment")} & found
     monkeypatch.setattr(client, "run", incomplete(client.run))
     assert objects.cluster_wide() == found
+
+
+def test_many_objects_are_counted_and_a_few_named():
+    few = [configmap(f"c{number}") for number in range(5)]
+    assert owned_objects.titles(few).count("ConfigMap shop/c") == 5
+    assert owned_objects.titles([*few, configmap("c5")]) == "6 objects"

@@ -133,7 +133,8 @@ def test_document_has_what_the_text_has(preview, listed):
     code, out, _ = preview(simple(), "--machines", machines, "--json")
     assert code == 0
     document = json.loads(out)
-    assert document["problems"] == []
+    assert document["request"].endswith("/request.json")
+    assert (document["problems"], document["warnings"]) == ([], [])
     assert document["files"] == {
         name: shown(text, name) for name in ("hosts.yaml", "vars.json")
     }

@@ -144,6 +144,15 @@ def test_each_command_with_nothing_open(directory):
     assert set(after) - set(before) <= {"cnf.zip", "pages"}
 
 
+@pytest.mark.parametrize("stream", ["stdin", "stderr"])
+def test_each_form_of_output_with_one_stream_closed(directory, stream):
+    usual = run([Case(line) for line in FORMS.values()], directory)
+    closed = run([Case(line, **{stream: CLOSED}) for line in FORMS.values()], directory)
+    assert [(end.code, end.out) for end in closed] == [
+        (end.code, end.out) for end in usual
+    ]
+
+
 ENVIRONMENTS = {
     f"COLUMNS={value[:8]}": {"COLUMNS": value, "LINES": value}
     for value in ("0", "1", "-1", "abc", "\u00b2", "10000000000", "1" * 5000)

@@ -199,6 +199,13 @@ class TestFlavour:
         assert "its disk has 20 GiB" in text
         assert "it has 2048 MiB of memory, and the image" in text
 
+    def test_a_flavour_without_a_disk_boots_from_a_volume(self, case):
+        case.cloud.flavor_list = [replace(f, disk=0) for f in case.cloud.flavor_list]
+        assert case.findings() == {}
+        (image,) = case.cloud.image_list
+        case.cloud.image_list = [replace(image, min_disk=1)]
+        assert case.findings() == {}
+
 
 class TestKeyPair:
     def test_absent(self, case):
