@@ -365,7 +365,8 @@ class TestShow:
         assert main(["cluster", "show", VNF]) == 2
         out = capsys.readouterr().out
         assert "It has failed and is not ended" in out
-        assert re.search(r"API unknown, VIM \S+, Tacker.s v1 API\n", out)
+        vim = f"kubernetes_vim_{VNF}"
+        assert f"API unknown, VIM {vim}, Tacker's v2 API\n" in out
         # The inventory still has the nodes.
         assert re.search(rf"{WORKER} +- +- +10\.10\.0\.5", out)
         assert "Could not be asked: Heat." in out
