@@ -10,7 +10,17 @@ from typing import Any
 
 from . import resources
 from .objects import Obj, default_tolerations, name_of
-from .resources import BUDGETS, JOBS, LEASES, PODS, Resource, bad_request, invalid
+from .resources import (
+    BUDGETS,
+    JOBS,
+    LEASES,
+    PODS,
+    RESOURCES,
+    ApiError,
+    Resource,
+    bad_request,
+    invalid,
+)
 
 SERVICE_NETWORK = "10.233.0.0/18"
 """The default network of service addresses."""
@@ -202,6 +212,60 @@ _NOT_A_NAME = (
     f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
 )
 _ANY_NAME = "rbac.authorization.k8s.io"  # system:node and the like
+
+
+_HEAD = frozenset({"apiVersion", "kind", "metadata"})
+_BINDING = frozenset({"subjects", "roleRef"})
+# The fields of kinds that have others than a spec and a status (k8s.io/api). Those of
+# events are not looked at.
+_FIELDS = {
+    "Secret": frozenset({"data", "stringData", "type", "immutable"}),
+    "ConfigMap": frozenset({"data", "binaryData", "immutable"}),
+    "ServiceAccount": frozenset(
+        {"secrets", "imagePullSecrets", "automountServiceAccountToken"}
+    ),
+    "Role": frozenset({"rules"}),
+    "ClusterRole": frozenset({"rules", "aggregationRule"}),
+    "RoleBinding": _BINDING,
+    "ClusterRoleBinding": _BINDING,
+    "Endpoints": frozenset({"subsets"}),
+    "ControllerRevision": frozenset({"data", "revision"}),
+    "StorageClass": frozenset(
+        {
+            *("provisioner", "parameters", "reclaimPolicy", "mountOptions"),
+            *("allowVolumeExpansion", "volumeBindingMode", "allowedTopologies"),
+        }
+    ),
+    "PriorityClass": frozenset(
+        {"value", "globalDefault", "description", "preemptionPolicy"}
+    ),
+}
+_USUAL = frozenset({"spec", "status"})
+
+
+def check_fields(resource: Resource, body: Any, *, is_apply: bool) -> None:
+    """Refuse a field that the kind does not have.
+
+    :raises ApiError: 500 in an apply (structured-merge-diff), else 400 (the strict
+        decoder), with the server's text.
+    """
+    if resource.key not in RESOURCES or resource.kind == "Event":
+        return
+    known = _HEAD | _FIELDS.get(resource.kind, _USUAL)
+    unknown = sorted(body.keys() - known) if isinstance(body, dict) else []
+    if not unknown:
+        return
+    kind, version = resource.kind, resource.api_version()
+    if is_apply:
+        metadata = body.get("metadata") or {}
+        place = "/".join(filter(None, map(metadata.get, ("namespace", "name"))))
+        text = f"failed to create typed patch object ({place}; {version}, Kind={kind})"
+        raise ApiError(500, "", f"{text}: .{unknown[0]}: field not declared in schema")
+    fields = ", ".join(f'unknown field "{name}"' for name in unknown)
+    raise bad_request(
+        f'{kind} in version "{version.rpartition("/")[2]}" cannot be handled as a '
+        f"{kind}: strict decoding error: {fields}"
+    )
 
 
 def check_object(resource: Resource, namespace: str | None, body: Any) -> None:

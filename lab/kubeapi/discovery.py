@@ -141,6 +141,8 @@ def decode(raw: bytes) -> dict[str, Any]:
     }
     if kind == "Eviction":
         return {**decoded, "deleteOptions": _delete_options(spec)}
+    if not _SPECS[kind]:
+        return decoded
     is_message = isinstance(spec, bytes)
     return {**decoded, "spec": _message(spec, _SPECS[kind]) if is_message else {}}
 

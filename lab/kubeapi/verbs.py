@@ -174,6 +174,11 @@ class Request:
     def dry_run(self) -> bool:
         return "dryRun" in self.query
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether an unknown field is refused, as kubectl asks for."""
+        return self.query.get("fieldValidation") == "Strict"
+
 
 def shown(obj: Obj, target: Target) -> Obj:
     """The object in the version that was asked for."""
@@ -279,6 +284,8 @@ def _post(cluster: Cluster, request: Request) -> Reply:
     if target.name:
         raise method_not_allowed()
     admission.check_object(target.resource, target.namespace, body)
+    if request.is_strict:
+        admission.check_fields(target.resource, body, is_apply=False)
     store = cluster.store
     body = {**body, "apiVersion": custom.stored_as(store, target.resource)}
     created = store.create(target.resource, target.namespace, body, request.dry_run)
@@ -364,6 +371,8 @@ def _write(cluster: Cluster, request: Request) -> Reply:
     if is_apply and not request.query.get("fieldManager"):
         problem = "Required value: is required for apply patch"
         raise invalid("PatchOptions", "", "fieldManager", problem, "meta.k8s.io")
+    if is_apply:
+        admission.check_fields(target.resource, request.body, is_apply=True)
     if old is None and is_apply:
         made = patches.apply({}, request.body, request.query["fieldManager"])
         creation = replace(request, body=made, target=replace(target, name=""))
@@ -377,6 +386,8 @@ def _write(cluster: Cluster, request: Request) -> Reply:
         raise bad_request("the result is not an object")
     if request.method == "PUT":
         admission.check_version(target.resource, new)
+    if request.is_strict and not is_scale:
+        admission.check_fields(target.resource, new, is_apply=False)
     admission.check_change(target.resource, old, new)
     if is_scale:
         spec = {**old["spec"], "replicas": new["spec"]["replicas"]}

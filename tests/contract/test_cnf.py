@@ -20,7 +20,7 @@ from oslo_config import cfg
 from pydantic import SecretStr
 from tacker import context as tacker_context
 from tacker import objects
-from tacker.common import driver_manager, exceptions
+from tacker.common import driver_manager, exceptions, oidc_utils
 from tacker.sol_refactored import objects as v2_objects
 from tacker.sol_refactored.api.schemas import vnflcm_v2
 from tacker.sol_refactored.common import vnf_instance_utils
@@ -910,3 +910,22 @@ def test_every_hook_of_the_sample_is_in_the_table():
     assert set(hooks) <= set(driver.HOOKS)
     nothing = {name for name, hook in driver.HOOKS.items() if hook is driver._nothing}
     assert set(hooks) == set(driver.HOOKS) - nothing
+
+
+def test_a_vim_with_an_openid_provider_is_asked_for_a_token_as_tacker_asks(monkeypatch):
+    original = oidc_utils.get_id_token_with_password_grant
+    asked = mock.create_autospec(original, return_value="id-token")
+    monkeypatch.setattr(oidc_utils, original.__name__, asked)
+    access = {
+        "oidc_token_url": "https://idp.example/token",
+        "username": "tacker",
+        "password": "pa55",
+        "client_id": "tacker-client",
+        "client_secret": "s3cret",
+    }
+    assert driver.token(access, "PEM") == "id-token"
+    given = inspect.signature(original).bind(
+        *asked.call_args.args, **asked.call_args.kwargs
+    )
+    names = ("token_endpoint", "username", "password", "client_id", "client_secret")
+    assert [given.arguments.get(name) for name in names] == list(access.values())

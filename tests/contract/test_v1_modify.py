@@ -309,3 +309,14 @@ class TestTenants:
         site.calls.clear()
         modify(DISK)
         assert not [call for call in site.calls if call.startswith("manifests")]
+
+
+def test_what_tacker_changes_after_a_failure_locks_no_row(context, vnf):
+    """``revert_update_lcm`` writes in the request's session, and does not commit."""
+    instance = find(context, vnf)
+    requests = instance.context
+    instance.requested_metadata()
+    dbapi = requests.session.connection().connection.dbapi_connection
+    # So sqlite3 says that each statement is committed.
+    assert dbapi.isolation_level is None
+    assert instance.context is not requests

@@ -153,3 +153,42 @@ def test_an_unknown_path_is_404_and_a_broken_body_400(kube):
     assert kube.request("GET", "/api/v1/nodes/none")[0] == 404
     assert kube.request("POST", POD, b"{")[0] == 400
     assert kube.request("POST", "/api/v1/nodes/w1", {})[0] == 405
+
+
+class TestUnknownFields:
+    """In the words of kube-apiserver 1.35."""
+
+    BODY = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "a", "namespace": "default"},
+        "typo": "Opaque",
+    }
+    PATH = "/api/v1/namespaces/default/secrets"
+
+    def test_apply_refuses_one(self, kube):
+        kube.kubectl("create", "secret", "generic", "a")
+        for name in ("a", "b"):
+            body = {**self.BODY, "metadata": {"name": name, "namespace": "default"}}
+            status, answer, _ = kube.request(
+                "PATCH",
+                f"{self.PATH}/{name}?fieldManager=x&force=true",
+                body,
+                content_type="application/apply-patch+yaml",
+            )
+            assert (status, answer["message"]) == (
+                500,
+                f"failed to create typed patch object (default/{name}; v1, "
+                "Kind=Secret): .typo: field not declared in schema",
+            )
+
+    def test_a_strict_creation_refuses_one(self, kube):
+        status, answer, _ = kube.request(
+            "POST", f"{self.PATH}?fieldValidation=Strict", self.BODY
+        )
+        assert (status, answer["message"]) == (
+            400,
+            'Secret in version "v1" cannot be handled as a Secret: strict decoding '
+            'error: unknown field "typo"',
+        )
+        assert kube.request("POST", self.PATH, self.BODY)[0] == 201

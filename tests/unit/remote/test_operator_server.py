@@ -118,6 +118,11 @@ def test_what_is_wrong_is_named_by_its_option(options, name, value):
     assert f"{name}: " in refused(options)
 
 
+def test_a_file_that_is_not_there_is_named_with_its_directory(options):
+    change(options, ansible_password_file="/nowhere/password")
+    assert "(/nowhere/password, below /nowhere)" in refused(options)
+
+
 @pytest.mark.parametrize("shared", ["keys", "secrets"])
 def test_no_file_that_requests_may_name(options, tmp_path, shared):
     change(options, ansible_password_file=f"{tmp_path}/{shared}/password")

@@ -6,7 +6,6 @@ So the preview shows what the operation itself would write and call, in its orde
 """
 
 import argparse
-import base64
 import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +21,6 @@ from tacker_k8s_mgmt.config import Limits
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ScriptCall
-from tacker_k8s_mgmt.model.manifests import Object
 from tacker_k8s_mgmt.model.nodes import Machine, MachineIdentity, Node, NodeObject, Role
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.vim import ClusterAccess, VimSpec
@@ -139,14 +137,6 @@ class DryRunSite:
         if not spec.tenant:
             self.record.vim = spec
         return ""
-
-    def serves(self, version: str, kind: str) -> bool:
-        return True
-
-    def present(self, objects: Sequence[Object]) -> Sequence[Object]:
-        """All of them, so that there is nothing to make; Secrets have a token."""
-        text = base64.b64encode(b"unknown").decode()
-        return [{**one, "data": {"token": text, "ca.crt": text}} for one in objects]
 
     # The load balancer
 

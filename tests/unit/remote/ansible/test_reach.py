@@ -225,8 +225,13 @@ class TestMirror:
 class TestGateway:
     @pytest.fixture(autouse=True)
     def programs(self, sshd):
-        sshd.program("ip", '[ "$3" = 192.0.2.1 ] || exit 2\n')
-        sshd.program("ping", "exit 0\n")
+        sshd.program("ip", '[ "$*" = "route get 192.0.2.1" ] || exit 2\n')
+        # 2 for what ping does not know.
+        sshd.program(
+            "ping",
+            'while getopts c:W: option; do [ "$OPTARG" -gt 0 ] || exit 2; done\n'
+            'shift $((OPTIND - 1)); [ "$*" = 192.0.2.1 ] || exit 2\n',
+        )
 
     def test_reached(self, session):
         assert server.gateway(session, "192.0.2.1") == ("", "")

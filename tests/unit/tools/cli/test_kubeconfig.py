@@ -75,9 +75,11 @@ def test_the_least_is_asked_for_unless_told_otherwise(opened):
     assert write() == 0
     more = ("--cluster-role", "cluster-admin", "--expires", "2d", "-o", "other")
     assert write(*more) == 0
+    assert write("--expires", "10m", "-o", "third") == 0
     assert opened.asked == [
         ("alice", "view", 8 * 3600),
         ("alice", "cluster-admin", 2 * 24 * 3600),
+        ("alice", "view", 600),
     ]
 
 
