@@ -323,10 +323,7 @@ class Hook(abc.ABC):
             self._write_metrics()
 
     def terminated(self) -> None:
-        """Do what comes last in a termination, in either API, when the VMs are gone.
-
-        In the v1 API also in the rollback of an instantiation.
-        """
+        """Do what comes last in a termination, in either API, when the VMs are gone."""
         self.forget()
         LOG.info("The cluster of VNF instance %s is terminated", self.vnf_id)
 

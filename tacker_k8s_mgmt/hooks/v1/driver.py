@@ -197,7 +197,8 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
             site = cluster.site if cluster else None
             operation = Steps(*terminate_end(hook.vnf_id, vims, site))
             hook.run(operation, advice=terminate_advice(request, not hook.sent))
-        hook.terminated()
+        # Without a request it is the rollback of an instantiation.
+        (hook.terminated if hook.sent else hook.forget)()
 
     def scale_start(
         self,
