@@ -929,3 +929,9 @@ def test_a_vim_with_an_openid_provider_is_asked_for_a_token_as_tacker_asks(monke
     )
     names = ("token_endpoint", "username", "password", "client_id", "client_secret")
     assert [given.arguments.get(name) for name in names] == list(access.values())
+
+
+def test_its_type_is_the_name_in_tacker_conf():
+    made = tacker_k8s_mgmt.cnf_exposure_mgmt.CnfExposureMgmtDriver()
+    assert made.get_type() == made.get_name() == "mgmt-drivers-cnf-exposure"
+    assert made.get_description()

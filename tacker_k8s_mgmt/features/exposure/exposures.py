@@ -187,8 +187,6 @@ def set_exposures(state: ClusterState, owner: str, wanted: Sequence[Exposure]) -
         refuse_conflicts(state, owner, wanted)
     record = (*(e for e in former if e.owner != owner), *wanted)
     _write(state, record)
-    if not wanted and not balancing.exists(state):
-        return
     present = {exposure.name: exposure for exposure in _on_balancer(state)}
     gone = [*(present.keys() - {exposure.name for exposure in record})]
     new = [e.on_balancer() for e in wanted if present.get(e.name) != e]
