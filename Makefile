@@ -4,11 +4,12 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # Without byte code: what root leaves in somebody's tree, its owner cannot remove.
 PYTHON := /usr/bin/python3 -B
 
-.PHONY: help demo demo-real test test-real chaos lint docs changelog lab-up lab-down lab-status lab-shell
+.PHONY: help demo demo-real test test-quick test-real chaos lint docs changelog lab-up lab-down lab-status lab-shell
 
 help:
 	@echo 'make demo        start the lab and instantiate a Kubernetes cluster VNF in it'
 	@echo 'make test        lint, unit, contract and integration tests, one summary'
+	@echo 'make test-quick  the same without laboratories and lowest versions'
 	@echo 'make demo-real   the same with the real kubespray: KUBESPRAY=v2.31.0 MIRROR=/dir'
 	@echo 'make test-real   a whole life with the real kubespray; takes hours'
 	@echo 'make chaos       faults in the operations of clusters: SEED=1 MINUTES=60 CLUSTERS=v1,v2'
@@ -30,6 +31,9 @@ demo-real:
 
 test:
 	@$(PYTHON) -m tests
+
+test-quick:
+	@$(PYTHON) -m tests quick
 
 test-real:
 	@$(SUDO) $(PYTHON) -m tests.real $(REAL) $(SCENARIOS)

@@ -29,6 +29,10 @@ SOURCES = (
     "setup.py",
 )
 LEFT_OUT = "left out: needs root"
+DATABASES = "databases of the lab"
+LOWEST, LOWEST_CONTRACT = "lowest versions", "lowest, with Tacker"
+#: What ``make test-quick`` leaves to ``make test``, besides the laboratories.
+NOT_QUICK = (DATABASES, LOWEST, LOWEST_CONTRACT)
 #: What runs with the lowest versions, too: tests of the code that calls the packages
 #: which pyproject.toml bounds. The operations and the other contract
 #: tests come to the same calls in more ways; the rest of the tests makes none. What is
@@ -222,18 +226,16 @@ def quick_checks(settings: Settings, scratch: str) -> list[Check]:
     options = ("-q", "-p", "no:cacheprovider", *parallel, *STUCK)
     pytest = ("python", "-m", "pytest", *options)
     # The first lab would make them, and all others would wait for it.
-    databases = Check(
-        "databases of the lab", (sys.executable, "-m", "lab", "databases")
-    )
+    databases = Check(DATABASES, (sys.executable, "-m", "lab", "databases"))
     return [
         *([databases] if os.geteuid() == 0 else []),
         *lint_checks(env),
         docs_check(settings, scratch, f"{scratch}/docs"),
         Check("unit tests", (*pytest, "tests/unit"), shown=True, env=env),
         Check("contract tests", (*pytest, "tests/contract"), shown=True, env=env),
-        Check("lowest versions", (*pytest, *VERSIONED), shown=True, env=lowest),
+        Check(LOWEST, (*pytest, *VERSIONED), shown=True, env=lowest),
         Check(
-            "lowest, with Tacker",
+            LOWEST_CONTRACT,
             (*pytest, *VERSIONED_CONTRACT),
             shown=True,
             env=lowest,
@@ -293,13 +295,36 @@ def everything(processes: children.Children) -> int:
 
 def lint(processes: children.Children) -> int:
     """Set up and run the linters alone; the exit code."""
+
+    def checks(settings: Settings, scratch: str) -> list[Check]:
+        return lint_checks(variables(settings, scratch, environments.TACKER))
+
+    return some(processes, checks)
+
+
+def quick(processes: children.Children) -> int:
+    """Set up and run what needs neither a laboratory nor other versions."""
+
+    def checks(settings: Settings, scratch: str) -> list[Check]:
+        every = quick_checks(settings, scratch)
+        return [one for one in every if one.name not in NOT_QUICK]
+
+    return some(processes, checks)
+
+
+def some(
+    processes: children.Children, make: Callable[[Settings, str], list[Check]]
+) -> int:
+    """Set up and run some checks; the exit code.
+
+    :param make: the checks, from settings and a scratch directory.
+    """
     installed = install("--with-tests")
     installed.run(processes)
     if not installed.ok:
         return summary([installed])
     with tempfile.TemporaryDirectory() as scratch:
-        env = variables(from_environment(), scratch, environments.TACKER)
-        checks = lint_checks(env)
+        checks = make(from_environment(), scratch)
         run_all(checks, processes)
     return summary(checks)
 
@@ -352,7 +377,13 @@ def documents(
     return 0 if check.ok else 1
 
 
-JOBS = {"all": everything, "lint": lint, "docs": docs, "changelog": changelog}
+JOBS = {
+    "all": everything,
+    "quick": quick,
+    "lint": lint,
+    "docs": docs,
+    "changelog": changelog,
+}
 
 
 def main() -> int:

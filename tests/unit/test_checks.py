@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 
@@ -76,6 +77,17 @@ def test_databases_of_the_labs_are_made_beside_the_quiet_checks(monkeypatch, roo
     checks = all_checks.quick_checks(from_environment(), "/scratch")
     made = [check for check in checks if check.argv[-2:] == ("lab", "databases")]
     assert [check.shown for check in made] == ([False] if root else [])
+
+
+def test_the_quick_ones_are_all_but_laboratories_and_lowest_versions(monkeypatch):
+    ran = []
+    monkeypatch.setattr(all_checks.Check, "run", lambda check, _: ran.append(check))
+    monkeypatch.setattr(all_checks, "install", lambda *_: mock.Mock(ok=True))
+    all_checks.quick(Children())
+    assert {check.name for check in ran} == {
+        *("ruff check", "ruff format", "mypy", "import-linter", "shellcheck", "docs"),
+        *("unit tests", "contract tests"),
+    }
 
 
 @pytest.mark.parametrize("installed", [True, False])
