@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute: a stand-in for Nova's flavours, key pairs and limits.
 
-Servers are the matter of Heat's plugins (:mod:`lab.cloud`), which ask no Nova: here a
-flavour is a name with numbers, and no host is larger for it.
+Servers are the matter of Heat's plugins (:mod:`lab.cloud`), which ask no Nova; this
+lists what they have made. A flavour is a name with numbers, and no host is larger for
+it.
 """
 
 from collections.abc import Mapping
@@ -61,6 +62,8 @@ def answer(path: str, query: Mapping[str, str]) -> Answer:
     if path == "/v2.1/os-keypairs":
         pairs = [] if "marker" in query else _keypairs()
         return 200, {"keypairs": [{"keypair": pair} for pair in pairs]}
+    if path == "/v2.1/servers/detail":
+        return 200, {"servers": [] if "marker" in query else _servers()}
     if path == "/v2.1/limits":
         return 200, {"limits": {"rate": [], "absolute": _limits()}}
     for flavor in FLAVORS:
@@ -72,6 +75,35 @@ def answer(path: str, query: Mapping[str, str]) -> Answer:
 def _keypairs() -> list[dict[str, Any]]:
     made = stand_in.records()["keypairs"].values()
     return [{"type": "ssh", "fingerprint": "", **pair} for pair in made]
+
+
+def _servers() -> list[dict[str, Any]]:
+    made = stand_in.records()
+    return [
+        {
+            "id": row["id"],
+            "name": row["name"],
+            "status": row["status"],
+            "addresses": _addresses(row, made["ports"]),
+        }
+        for row in made["servers"].values()
+    ]
+
+
+def _addresses(
+    row: Mapping[str, Any], ports: Mapping[str, dict[str, Any]]
+) -> dict[str, list[dict[str, Any]]]:
+    """The addresses of a server's ports, by network."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for port in (ports[one] for one in row["ports"] if one in ports):
+        fixed = {
+            "addr": port["address"],
+            "version": 4,
+            "OS-EXT-IPS-MAC:mac_addr": port["mac"],
+            "OS-EXT-IPS:type": "fixed",
+        }
+        found.setdefault(port["network_id"], []).append(fixed)
+    return found
 
 
 def _limits() -> dict[str, int]:

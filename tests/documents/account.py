@@ -99,6 +99,12 @@ LAB: Mapping[str, tuple[str, ...]] = {
     "stack updated": (
         "openstack stack update --existing --wait vnflcm_VNF_INSTANCE_ID",
     ),
+    "verb heal": ("tacker-k8s-mgmt cluster heal *",),
+    "verb scale-out": ("tacker-k8s-mgmt cluster scale * --workers +1",),
+    "verb scale-in": ("tacker-k8s-mgmt cluster scale * --workers -1",),
+    "verb retry": ("tacker-k8s-mgmt cluster retry *",),
+    "verb rollback": ("tacker-k8s-mgmt cluster rollback *",),
+    "verb fail": ("tacker-k8s-mgmt cluster fail *",),
     "heal of a VNFC": ("openstack vnflcm heal --cause * -- VNF_INSTANCE_ID",),
     "heal of the VNF": ("openstack vnflcm heal VNF_INSTANCE_ID",),
     "scale-out": ("openstack vnflcm scale --type SCALE_OUT * 1 VNF_INSTANCE_ID",),

@@ -12,7 +12,7 @@ import types
 
 _SCHEMAS = "nova.api.openstack.compute.schemas"
 _EMPTY = ("nova", "nova.api", "nova.api.validation", "nova.api.openstack")
-_MODULES = ("flavors", "keypairs", "limits")
+_MODULES = ("flavors", "keypairs", "limits", "servers")
 
 
 def main(directory: str) -> None:
@@ -21,12 +21,15 @@ def main(directory: str) -> None:
         package = types.ModuleType(name)
         package.__path__ = [f"{directory}/{name.replace('.', '/')}"]
         sys.modules[name] = package
-    # Of these the schemas need a function and a number.
+    # Of these the schemas need a function and two numbers.
     texts, tags = types.ModuleType("nova.i18n"), types.ModuleType("nova.objects.tag")
+    instance = types.ModuleType("nova.objects.instance")
     vars(texts)["_"] = str
     vars(tags)["MAX_TAG_LENGTH"] = 60
-    sys.modules |= {"nova.i18n": texts, "nova.objects.tag": tags}
-    vars(sys.modules["nova.objects"])["tag"] = tags
+    vars(instance)["MAX_TAG_COUNT"] = 50
+    for module in (texts, tags, instance):
+        sys.modules[module.__name__] = module
+    vars(sys.modules["nova.objects"]).update(tag=tags, instance=instance)
     found = {
         name: {
             key: value

@@ -36,11 +36,13 @@ class OpenStack:
     :ivar refused: types of services that answer 403.
     :ivar types: the resource types that Heat has.
     :ivar vims: what Tacker lists.
+    :ivar instead: what serves a type of service in place of its answers here.
     """
 
     def __init__(self) -> None:
         self.absent: set[str] = set()
         self.refused: set[str] = set()
+        self.instead: dict[str, type[BaseHTTPRequestHandler]] = {}
         self.types: frozenset[str] = frozenset(TYPES)
         self.vims: list[dict[str, Any]] = [
             {
@@ -66,6 +68,7 @@ class OpenStack:
                 handler = stand_in.handler(name, self._refusing(kind, answers))
                 # It would log each request to the test's output.
                 handler.log_message = lambda *_: None  # type: ignore[method-assign]
+                handler = self.instead.get(kind, handler)
                 self._endpoints[kind] = stack.enter_context(served(handler)) + path
             keystone = stack.enter_context(served(self._keystone()))
             self.auth_url = f"{keystone}/v3"
@@ -177,7 +180,7 @@ class OpenStack:
 def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """The URL of a server on this host."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from tests.integration import exposed
+from tests.integration import exposed, verbs
 from tests.integration.conftest import ROOT, Cluster, Lab
 from tests.integration.workloads import (
     WORKLOADS,
@@ -59,13 +59,14 @@ def begun_by(name: str, others: Iterable[str]) -> list[str]:
 
 
 class TestScaling:
-    def test_out_by_one_after_a_crash_that_spoiled_files(self, lab, cluster):
+    def test_out_by_one_after_a_crash_that_spoiled_files(self, lab, cluster, guide):
         before = consistent(cluster, 2)
         lab.ansible(
             f"cd {cluster.directory} && : >hosts.yaml && truncate -s 20 machines.json "
             "&& printf '\\377' >joined.json"
         )
-        cluster.scale("OUT")
+        told = verbs.does(guide, "verb scale-out", cluster)
+        assert "COMPLETED after" in told
         assert before < consistent(cluster, 3)
         joined = lab.ansible(f"cat {cluster.directory}/joined.json")
         assert set(cluster.workers().values()) < set(json.loads(joined))
@@ -94,7 +95,7 @@ class TestBySeveral:
         assert len(cluster.runs()) == runs + 2
 
     def test_in_blocked_by_a_budget_changes_nothing_and_goes_on_later(
-        self, cluster, web
+        self, cluster, web, guide
     ):
         before = consistent(cluster, 6)
         budget(cluster, at_least=4)
@@ -107,7 +108,7 @@ class TestBySeveral:
         cluster.kubectl("delete", "pdb", "web-budget")
         known = exposed.ports(cluster)
         with exposed.held_open_at(cluster, cluster.workers()[NEWEST]):
-            cluster.handle("retry", "COMPLETED")
+            verbs.handles(guide, "verb retry", cluster, "COMPLETED")
         assert exposed.ports(cluster) == known
         after = consistent(cluster, 4)
         gone = before - after
@@ -124,7 +125,7 @@ class TestAfterwards:
         before = consistent(cluster, 4)
         budget(cluster, at_least=4)
         cluster.scale("IN", expect="FAILED_TEMP", drain={"timeout": 3})
-        cluster.handle("fail", "FAILED")
+        verbs.handles(guide, "verb fail", cluster, "FAILED")
         budget(cluster, at_least=3)
         with cluster.by_command():
             guide.does("scale-in", VNF_INSTANCE_ID=cluster.id)
@@ -133,7 +134,7 @@ class TestAfterwards:
         cluster.kubectl("delete", "pdb", "web-budget")
         agents_run(cluster)
 
-    def test_failed_scale_out_is_taken_back_and_rolled_back(self, cluster):
+    def test_failed_scale_out_is_taken_back_and_rolled_back(self, cluster, guide):
         # Not the size of the instantiation, to which Heat would return by itself.
         before = consistent(cluster, 3)
         fault = {"task": "Join the cluster", "host": "worker-*", "message": "no room"}
@@ -145,7 +146,7 @@ class TestAfterwards:
         assert "Taken back" in error
         assert names(cluster) == before
         assert cluster.routes() == before
-        cluster.handle("rollback", "ROLLED_BACK")
+        verbs.handles(guide, "verb rollback", cluster, "ROLLED_BACK")
         assert consistent(cluster, 3) == before
         cluster.scale("OUT")
         assert before < consistent(cluster, 4)
@@ -167,11 +168,13 @@ class TestAfterwards:
         cluster.scale("OUT")
         assert before < consistent(cluster, 7)
 
-    def test_heal_leaves_the_neighbours_alone_whose_names_begin_alike(self, cluster):
+    def test_heal_leaves_the_neighbours_alone_whose_names_begin_alike(
+        self, cluster, guide
+    ):
         before = machine_ids(cluster)
         name = next(one for one in names(cluster) if begun_by(one, before))
         address = name.removeprefix("worker-").replace("-", ".")
-        cluster.heal(cluster.workers()[address])
+        verbs.does(guide, "verb heal", cluster, address)
         # Tacker's level was too high since the rollback, and its heal goes by it.
         after = machine_ids(cluster)
         assert cluster.routes() == names(cluster)

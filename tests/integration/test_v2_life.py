@@ -14,7 +14,7 @@ from lab import client, settings
 from tests.documents import blocks
 from tests.helpers import alerts
 from tests.helpers.alertmanager import Alertmanager, alert, alertmanager
-from tests.integration import exposed
+from tests.integration import exposed, verbs
 from tests.integration.cluster_checks import (
     NODES,
     assert_exposed,
@@ -245,7 +245,8 @@ class TestLife:
         with cluster.by_command():
             guide.does("v2 settings", VNF_INSTANCE_ID=cluster.id)
         assert cluster.routes() == before - {name}
-        cluster.heal(server)
+        told = verbs.does(guide, "verb heal", cluster, address)
+        assert "COMPLETED after" in told
         assert cluster.routes() == before - {name}
         now = dict(cluster.workers())[address]
         assert cluster.metadata[entry(cluster.vnfc(now))] == "true"
@@ -257,7 +258,7 @@ class TestLife:
         assert (done.returncode, "Ready, maintenance" in done.stdout) == (0, True)
         wrong = {"k8s_nodes:vnfc:none:label:a": "b"}
         assert "has no node" in cluster.modify(wrong, expect="FAILED_TEMP")
-        cluster.handle("rollback", "ROLLED_BACK")
+        verbs.handles(guide, "verb rollback", cluster, "ROLLED_BACK")
         settings = dict.fromkeys(
             n for n in cluster.metadata if n.startswith("k8s_nodes")
         )
@@ -286,14 +287,14 @@ class TestLife:
         assert "No node was removed" in error
         assert consistent(cluster, 3) == before
         cluster.kubectl("delete", "pdb", "web-budget")
-        cluster.handle("retry", "COMPLETED")
+        verbs.handles(guide, "verb retry", cluster, "COMPLETED")
         assert consistent(cluster, 2) == old
         running(cluster)
 
     def test_scale_out_by_two_and_by_an_alert(self, lab, cluster, guide, web):
         before = consistent(cluster, 2)
         with exposed.held_open_at(cluster, next(iter(cluster.workers().values()))):
-            cluster.scale("OUT", steps=2)
+            verbs.does(guide, "verb scale-out", cluster, workers="+2")
         more = consistent(cluster, 4)
         assert before < more
         guide.writes("scale-alert.json", alerts.scale(cluster.id))
@@ -306,11 +307,11 @@ class TestLife:
         assert "OtherOperationInProgress" in lab.logs("tacker-conductor")
 
     def test_scale_in_by_two_and_by_an_alert_of_alertmanager(
-        self, cluster, manager, web
+        self, cluster, manager, web, guide
     ):
         before = consistent(cluster, 5)
         with exposed.held_open_at(cluster, oldest_worker(cluster)):
-            cluster.scale("IN", steps=2)
+            verbs.does(guide, "verb scale-in", cluster, workers="-2")
         smaller = consistent(cluster, 3)
         assert smaller < before
         idle = alert("WorkersIdle", cluster.id)
@@ -383,13 +384,13 @@ class TestLife:
         assert cluster.api("/readyz") == "ok"
         assert_vim_is_the_cluster(cluster)
 
-    def test_control_plane_is_refused_and_nothing_is_touched(self, cluster):
+    def test_control_plane_is_refused_and_nothing_is_touched(self, cluster, guide):
         before, servers = consistent(cluster, 2), cluster.servers()
         worker = next(iter(cluster.workers().values()))
         error = cluster.heal(worker, cluster.server("masterNode"), expect="FAILED_TEMP")
         assert "control plane" in error
         assert "without vnfcInstanceId" in error
-        cluster.handle("fail", "FAILED")
+        verbs.handles(guide, "verb fail", cluster, "FAILED")
         assert cluster.servers() == servers
         assert consistent(cluster, 2) == before
 

@@ -116,7 +116,7 @@ def test_only_these_run_without_the_lowest_versions():
     without = {one for one in folders if run.isdisjoint((one, *one.parents))}
     assert {str(one.relative_to(tests / "unit")) for one in without} == {
         *("balancer", "benchmarks", "chaos", "documents", "lab", "monitoring"),
-        *("operations", "operations/steps", "prepare", "tools/cloud"),
+        *("operations", "operations/steps", "prepare", "tools/cloud", "tools/tacker"),
     }
 
 

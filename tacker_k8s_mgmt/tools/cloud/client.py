@@ -18,7 +18,7 @@ import yaml
 
 from tacker_k8s_mgmt.errors import CloudError
 from tacker_k8s_mgmt.files import reason
-from tacker_k8s_mgmt.model.yaml_text import parse_yaml
+from tacker_k8s_mgmt.model.yaml_text import mapping, parse_yaml, sequence
 from tacker_k8s_mgmt.tools.cloud.facts import (
     Flavor,
     Heat,
@@ -26,6 +26,7 @@ from tacker_k8s_mgmt.tools.cloud.facts import (
     Network,
     Quota,
     Quotas,
+    Server,
     Subnet,
     Vim,
 )
@@ -191,7 +192,7 @@ def connect(name: str | None = None) -> "Cloud":
     check(named)
     with _usable(named):
         _find(named)
-        with _asking("Keystone"):
+        with asking("Keystone"):
             connection = openstack.connect(cloud=name, api_timeout=LIMIT)
             connection.authorize()
     return Cloud(connection)
@@ -238,7 +239,7 @@ def _find(name: str) -> None:
 
 
 @contextmanager
-def _asking(service: str) -> Iterator[None]:
+def asking(service: str) -> Iterator[None]:
     """Raise all errors of both libraries as one of ours."""
     from keystoneauth1.exceptions import ClientException, EndpointNotFound
     from openstack.exceptions import (
@@ -309,13 +310,13 @@ class Cloud:
 
     def images(self) -> list[Image]:
         """All images that the project may use."""
-        with _asking("Glance"):
+        with asking("Glance"):
             every = self._connection.image.images(status="active")
             return sorted(map(_image, every), key=lambda image: image.name)
 
     def image(self, name: str) -> Image | None:
         """The image of this name or id."""
-        with _asking("Glance"):
+        with asking("Glance"):
             found = self._connection.image.find_image(name)
         return _image(found) if found else None
 
@@ -323,24 +324,29 @@ class Cloud:
 
     def flavors(self) -> list[Flavor]:
         """All flavours, the smallest first."""
-        with _asking("Nova"):
+        with asking("Nova"):
             every = self._connection.compute.flavors(get_extra_specs=False)
             return sorted(map(_flavor, every), key=lambda one: (one.ram, one.vcpus))
 
     def flavor(self, name: str) -> Flavor | None:
         """The flavour of this name or id."""
-        with _asking("Nova"):
+        with asking("Nova"):
             found = self._connection.compute.find_flavor(name)
         return _flavor(found) if found else None
 
     def keypairs(self) -> list[str]:
         """The names of the user's key pairs; no other user sees them."""
-        with _asking("Nova"):
+        with asking("Nova"):
             return sorted(pair.name for pair in self._connection.compute.keypairs())
+
+    def servers(self) -> list[Server]:
+        """The servers of the project."""
+        with asking("Nova"):
+            return [_server(one) for one in self._connection.compute.servers()]
 
     def compute_quotas(self) -> Quotas:
         """Instances, cores, ram (MiB) and server groups."""
-        with _asking("Nova"):
+        with asking("Nova"):
             limits = self._connection.compute.get_limits().absolute
         return {
             name: Quota(int(limits[word]), int(limits[f"{word}_used"] or 0))
@@ -352,7 +358,7 @@ class Cloud:
 
     def networks(self) -> list[Network]:
         """All networks that the project sees."""
-        with _asking("Neutron"):
+        with asking("Neutron"):
             every = list(self._connection.network.networks())
             subnets = self._subnets()
         found = [self._network(network, subnets) for network in every]
@@ -360,7 +366,7 @@ class Cloud:
 
     def network(self, name: str) -> Network | None:
         """The network of this name or id."""
-        with _asking("Neutron"):
+        with asking("Neutron"):
             found = self._connection.network.find_network(name)
             subnets = self._subnets(network_id=found.id) if found else {}
         return self._network(found, subnets) if found else None
@@ -386,13 +392,13 @@ class Cloud:
 
     def network_extensions(self) -> frozenset[str]:
         """The aliases of Neutron's extensions."""
-        with _asking("Neutron"):
+        with asking("Neutron"):
             every = self._connection.network.extensions()
             return frozenset(str(one.alias) for one in every)
 
     def network_quotas(self) -> Quotas:
         """Networks, subnets, ports, floating IPs, security groups and their rules."""
-        with _asking("Neutron"):
+        with asking("Neutron"):
             project = self._connection.current_project_id
             details = self._connection.network.get_quota(project, details=True)
         return {
@@ -408,7 +414,7 @@ class Cloud:
 
     def volume_quotas(self) -> Quotas:
         """Volumes, and their gigabytes."""
-        with _asking("Cinder"):
+        with asking("Cinder"):
             limits = self._connection.block_storage.get_limits().absolute
         return {
             "volumes": Quota(
@@ -424,7 +430,7 @@ class Cloud:
 
     def heat(self) -> Heat:
         """What Heat reads and makes."""
-        with _asking("Heat"):
+        with asking("Heat"):
             versions = self._get("orchestration", "/template_versions")
             types = self._get("orchestration", "/resource_types")
         every = [str(one["version"]) for one in versions["template_versions"]]
@@ -439,7 +445,7 @@ class Cloud:
 
     def vims(self) -> list[Vim]:
         """The VIMs of Tacker's v1 API that the project sees."""
-        with _asking("Tacker"):
+        with asking("Tacker"):
             # Tacker's paths begin at the catalogue's address; the one that openstacksdk
             # discovers has the version already.
             address = self._connection.endpoint_for(_TACKER)
@@ -456,6 +462,33 @@ class Cloud:
             )
             for one in every
         ]
+
+    def tacker_address(self) -> str:
+        """Where Tacker's paths begin, as the catalogue has it."""
+        with asking("Tacker"):
+            address = self._connection.endpoint_for(_TACKER)
+        if not address:
+            raise CloudError(detail="The cloud's catalogue has no Tacker.")
+        return str(address).rstrip("/")
+
+    def send(self, method: str, url: str, **more: Any) -> Any:
+        """Send a request with the token; the response, its body not yet read.
+
+        No redirection is followed: the token is for this address alone.
+
+        :param more: keyword arguments of keystoneauth's session.
+        :raises keystoneauth1.exceptions.ClientException: no response, or no token.
+        """
+        return self._connection.session.request(
+            url,
+            method,
+            raise_exc=False,
+            redirect=False,
+            log=False,
+            stream=True,
+            timeout=LIMIT,
+            **more,
+        )
 
     def _get(self, service: str, path: str, address: str | None = None) -> Any:
         """A document of a service that openstacksdk has no words for.
@@ -481,6 +514,13 @@ def _image(one: Any) -> Image:
         one.min_disk or 0,
         one.min_ram or 0,
     )
+
+
+def _server(one: Any) -> Server:
+    networks = mapping(one.addresses).values()
+    every = [address for listed in networks for address in sequence(listed)]
+    addresses = tuple(str(mapping(address).get("addr", "")) for address in every)
+    return Server(str(one.id), str(one.name or one.id), addresses)
 
 
 def _flavor(one: Any) -> Flavor:

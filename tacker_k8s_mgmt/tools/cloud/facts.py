@@ -50,6 +50,18 @@ class Flavor:
 
 
 @dataclass(frozen=True)
+class Server:
+    """A server of Nova.
+
+    :param addresses: all of its ports', the floating ones too.
+    """
+
+    id: str
+    name: str
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Subnet:
     """A subnet of Neutron.
 

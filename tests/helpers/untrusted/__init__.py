@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from tests.helpers.untrusted.clusters import CLUSTER
 from tests.helpers.untrusted.fed import Fed, is_ours
 from tests.helpers.untrusted.hosts import HOST
+from tests.helpers.untrusted.tacker import TACKER
 from tests.helpers.untrusted.texts import TEXTS
 
 __all__ = ["FED", "TRUSTED", "Fed", "is_ours"]
 
-FED: Mapping[str, Fed] = {**CLUSTER, **TEXTS, **HOST}
+FED: Mapping[str, Fed] = {**CLUSTER, **TEXTS, **HOST, **TACKER}
 _OPERATOR = "what the operator of the command writes on its own line or answers it"
 _ARGPARSE = f"{_OPERATOR}; argparse reports the ValueError"
 _CLOUD = "the operator's cloud, which is trusted, and whose answers openstacksdk reads"
@@ -34,6 +35,10 @@ TRUSTED: Mapping[str, str] = {
     "tools.cloud.client.Cloud.network_quotas": _CLOUD,
     "tools.cloud.client.Cloud.volume_quotas": _CLOUD,
     "tools.cloud.interview.Interview._parameters": _OPERATOR,
+    "tools.tacker.client.Refused.status": _OURS,
+    "tools.tacker.client.Tacker.send": "a status of HTTP, which a library has read",
+    "tools.tacker.scaling.request_body": _OURS,
+    "tools.tacker.scaling.size": _ARGPARSE,
     "tools.csar.build._charts": _OPERATOR,
     "tools.csar.hot._typed": _PACKAGE,
     "tools.csar.hot._number": _PACKAGE,

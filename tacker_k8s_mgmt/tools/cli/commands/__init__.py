@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands: a module for each group, a class for each command.
 
-The group ``cluster`` is in the module of its name; its class ``ClusterCheck`` is the
-command ``tacker-k8s-mgmt cluster check``. :data:`COMMANDS` lists it, beside its line in
-``pyproject.toml`` for ``openstack vnf k8s cluster check`` and the pages of the
-documentation. What several groups share is a module of
-:mod:`tacker_k8s_mgmt.tools.cli`, never one of here.
+The group ``cluster`` is in the module of its name (its verbs for Tacker's API are in
+one beside it); its class ``ClusterCheck`` is the command ``tacker-k8s-mgmt cluster
+check``. :data:`COMMANDS` lists it, beside its line in ``pyproject.toml`` for
+``openstack vnf k8s cluster check`` and the pages of the documentation. What several
+groups share is a module of :mod:`tacker_k8s_mgmt.tools.cli`, never one of here.
 
 A class derives from one of :mod:`tacker_k8s_mgmt.tools.cli.base`:
 
@@ -47,7 +47,10 @@ import re
 
 _GROUPS = {
     "app": ("list", "show"),
-    "cluster": ("check", "kubeconfig", "labels", "list", "show"),
+    "cluster": (
+        *("check", "kubeconfig", "labels", "list", "show"),
+        *("fail", "heal", "retry", "rollback", "scale"),
+    ),
     "csar": ("build", "check", "cnf"),
     "inventory": ("preview",),
     "params": ("check",),
@@ -63,10 +66,15 @@ def class_name(command: str) -> str:
     return "".join(word.title() for word in re.split("[ -]", command))
 
 
+#: The module of a command that is not in the one of its group.
+_BESIDE = {
+    f"cluster {verb}": "cluster_verbs"
+    for verb in ("fail", "heal", "retry", "rollback", "scale")
+}
 #: Where the class of each command is, as an entry point says it. A command is imported
 #: when it is used.
 COMMANDS = {
-    command: f"{__name__}.{group}:{class_name(command)}"
+    command: f"{__name__}.{_BESIDE.get(command, group)}:{class_name(command)}"
     for group, verbs in _GROUPS.items()
     for command in (f"{group} {verb}".strip() for verb in verbs)
 }

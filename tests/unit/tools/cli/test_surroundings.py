@@ -50,6 +50,12 @@ ARGUMENTS = {
     "runs show": STATE,
     "app show": (journals.VNF, "web", *CONFIG),
     "cluster list": CONFIG,
+    "cluster heal": (journals.VNF, "load balancer", "--print"),
+    "cluster scale": (journals.VNF, "--workers", "+1", "--print"),
+    **{
+        f"cluster {verb}": (journals.VNF, "--print")
+        for verb in ("fail", "retry", "rollback")
+    },
     "cluster kubeconfig": (journals.VNF, "--user", "a", "-o", "-", *CONFIG),
     "tenant access": (journals.VNF, "blue", *CONFIG),
 }

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tacker-k8s-mgmt cluster heal``, ``scale``, ``retry``, ``rollback`` and ``fail``.
+
+They send requests to Tacker, with the login of a cloud, and wait for the operation.
+"""
+
+import abc
+import argparse
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from tacker_k8s_mgmt.hooks.advice import FAIL, RETRY, ROLLBACK, Verb
+from tacker_k8s_mgmt.text import short
+from tacker_k8s_mgmt.tools.cli import base
+from tacker_k8s_mgmt.tools.cli.base import Command, UsageError
+from tacker_k8s_mgmt.tools.cloud import client as cloud_client
+from tacker_k8s_mgmt.tools.cloud.client import Cloud
+from tacker_k8s_mgmt.tools.tacker import (
+    nodes,
+    records,
+    scaling,
+    table,
+    verbs,
+    waiting,
+)
+from tacker_k8s_mgmt.tools.tacker.client import Request, Tacker
+from tacker_k8s_mgmt.tools.tacker.records import Instance, Occurrence
+
+_LONGEST_ERROR = 8000  # characters of Tacker's text
+_COMPLETED = "COMPLETED"
+_PARAMETERS = "additionalParams"
+
+
+class _Verb(Command):
+    """A verb: finds the instance, sends the request, waits for the operation."""
+
+    exit_codes: ClassVar[str] = (
+        "0 the operation has ended as it should, or was sent with --no-wait, 1 it has "
+        "failed or was refused, 2 wrong input"
+    )
+    reports_failures = True
+    #: The state in which the operation has ended as it should.
+    wanted: ClassVar[str] = _COMPLETED
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "name", metavar="NAME", help="name or id of the VNF instance"
+        )
+        self.add_arguments(parser)
+        parser.add_argument(
+            "--print",
+            action="store_true",
+            help="print the request without token and passwords, and send nothing",
+        )
+        parser.add_argument(
+            "--no-wait",
+            action="store_true",
+            help="end when Tacker has taken the request",
+        )
+        base.add_cloud(parser)
+        return parser
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add its own arguments."""
+
+    @abc.abstractmethod
+    def request(
+        self, parsed_args: argparse.Namespace, instance: Instance
+    ) -> tuple[Request, Occurrence | None]:
+        """The request, and the operation that it is for if there is one already.
+
+        :raises TackerError: Tacker would refuse it.
+        """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Send it, and wait."""
+        args = parsed_args
+        with self.status("Asking …"):
+            self._cloud: Cloud = cloud_client.connect(self.cloud_name(args))
+            self._tacker = Tacker(self._cloud)
+            instance = verbs.find_instance(self._tacker, args.name)
+            request, former = self.request(args, instance)
+        if args.print:
+            base.show(request.text())
+            return base.OK
+        answer = verbs.send(self._tacker, request)
+        operation = former.id if former else ""
+        operation = operation or records.location_id(answer.headers.get("location", ""))
+        what = f"{request.path.rpartition('/')[2]} of {instance.title}"
+        base.show(f"{what}: operation {operation or '(Tacker does not say which)'}")
+        if args.no_wait or not operation:
+            return base.OK
+        mark = former.mark if former else None
+        waiter = waiting.Waiting(self._tacker, instance.api, operation, base.show, mark)
+        try:
+            return self._ended(instance, waiter.end())
+        except KeyboardInterrupt:
+            base.complain(f"The operation {operation} continues in Tacker.")
+            raise
+
+    def _ended(self, instance: Instance, one: Occurrence) -> int:
+        if one.state == self.wanted:
+            return base.OK
+        if one.error:
+            base.complain(f"Tacker: {short(one.error, _LONGEST_ERROR)}")
+        if one.state == records.FAILED_TEMP:
+            found = table.verbs_for(instance.api.name, one.kind, one.error)
+            base.complain(f"Next: {verbs.ways(instance, found)}.")
+        return base.PROBLEMS
+
+
+class _Operation(_Verb):
+    """A verb that begins an operation."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--additional-param-file",
+            metavar="FILE",
+            help="JSON with additionalParams and what is in it, such as passwords that "
+            "Tacker's v2 API does not keep",
+        )
+        return parser
+
+    def request(
+        self, parsed_args: argparse.Namespace, instance: Instance
+    ) -> tuple[Request, None]:
+        """The request, if Tacker takes an operation now."""
+        parameters = _parameters(parsed_args.additional_param_file)
+        verbs.ready(self._tacker, instance)
+        return self.operation(parsed_args, instance, parameters), None
+
+    @abc.abstractmethod
+    def operation(
+        self,
+        parsed_args: argparse.Namespace,
+        instance: Instance,
+        parameters: Mapping[str, Any],
+    ) -> Request:
+        """The request."""
+
+
+def _parameters(path: str | None) -> Mapping[str, Any]:
+    """What is in ``additionalParams`` of a file.
+
+    :raises UsageError: the file cannot be read, or has no such thing.
+    """
+    if path is None:
+        return {}
+    # Imported late: it brings the model of all parameters.
+    from tacker_k8s_mgmt.tools.cli import request_input
+
+    document = request_input.load(path)
+    found = (
+        document.value.get(_PARAMETERS) if isinstance(document.value, dict) else None
+    )
+    if not isinstance(found, dict):
+        raise UsageError(f"{document.name} has no object {_PARAMETERS}")
+    return found
+
+
+class ClusterHeal(_Operation):
+    """Heal nodes: Tacker rebuilds their VMs, and they join the cluster again.
+
+    NODE is the name of a node as `cluster show` prints it, the name or id of its server
+    in Nova, or the id of its VNFC; `load balancer` in quotes is the load balancer. All
+    that are named are one operation.
+
+    The login of the cloud is all that is needed, with the right to use Tacker's API and
+    to list the servers.
+    """
+
+    examples = (
+        "tacker-k8s-mgmt cluster heal my-cluster worker-10-10-0-5",
+        "tacker-k8s-mgmt cluster heal my-cluster worker-10-10-0-5 --print",
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the nodes."""
+        parser.add_argument("nodes", metavar="NODE", nargs="+", help="what to heal")
+        parser.add_argument(
+            "--cause", default="", metavar="TEXT", help="for the record"
+        )
+
+    def operation(
+        self,
+        parsed_args: argparse.Namespace,
+        instance: Instance,
+        parameters: Mapping[str, Any],
+    ) -> Request:
+        """The request, for the VNFCs of the nodes."""
+        found = nodes.find(instance, parsed_args.nodes, self._cloud.servers)
+        vnfcs = [member.vnfc.id for member in found]
+        return verbs.heal(instance, vnfcs, parsed_args.cause, parameters)
+
+
+class ClusterScale(_Operation):
+    """Scale the workers of a cluster.
+
+    `--workers +2` adds two, `--workers -1` takes one away, and `--workers 5` makes five
+    of them, by the number that Tacker counts. Tacker chooses those that leave. The step
+    of the scaling aspect is in the VNFD, which is read from Tacker.
+    """
+
+    examples = (
+        "tacker-k8s-mgmt cluster scale my-cluster --workers +2",
+        "tacker-k8s-mgmt cluster scale my-cluster --workers 5 --no-wait",
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the number."""
+        parser.add_argument(
+            "--workers",
+            type=_size,
+            required=True,
+            metavar="NUMBER",
+            help="how many more (+2), less (-1), or in all (5)",
+        )
+        parser.add_argument(
+            "--aspect",
+            metavar="NAME",
+            help="the scaling aspect, where workers have several",
+        )
+
+    def operation(
+        self,
+        parsed_args: argparse.Namespace,
+        instance: Instance,
+        parameters: Mapping[str, Any],
+    ) -> Request:
+        """The request, in steps of the aspect."""
+        known = scaling.aspects(self._tacker, instance)
+        aspect = scaling.choose(instance, known, parsed_args.aspect)
+        body = scaling.request_body(instance, aspect, parsed_args.workers)
+        return verbs.scale(instance, body, parameters)
+
+
+def _size(text: str) -> scaling.Size:
+    """:raises argparse.ArgumentTypeError: it is no number of workers."""
+    try:
+        return scaling.size(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number such as +2, -1 or 5"
+        ) from None
+
+
+class _Handling(_Verb):
+    """A verb for an operation in FAILED_TEMP."""
+
+    verb: ClassVar[Verb]
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the operation."""
+        parser.add_argument(
+            "--operation",
+            metavar="ID",
+            help="the operation, where several are in FAILED_TEMP",
+        )
+
+    def request(
+        self, parsed_args: argparse.Namespace, instance: Instance
+    ) -> tuple[Request, Occurrence]:
+        """The request for the operation that has failed."""
+        wanted = parsed_args.operation
+        one = verbs.failed_operation(self._tacker, instance, self.verb, wanted)
+        return verbs.handling(one, self.verb), one
+
+
+class ClusterRetry(_Handling):
+    """Have Tacker try the operation again that has failed.
+
+    The request stays as it was: remove the cause first. What Tacker's API cannot retry
+    is refused, with the verbs that it has.
+    """
+
+    examples = ("tacker-k8s-mgmt cluster retry my-cluster",)
+    verb = RETRY
+
+
+class ClusterRollback(_Handling):
+    """Have Tacker undo the operation that has failed.
+
+    The error of the operation says where that does harm: read it first. What Tacker's
+    API cannot roll back is refused, with the verbs that it has.
+    """
+
+    examples = ("tacker-k8s-mgmt cluster rollback my-cluster",)
+    verb = ROLLBACK
+    wanted = verbs.WANTED[ROLLBACK]
+
+
+class ClusterFail(_Handling):
+    """Abandon the operation that has failed; the VMs stay as they are."""
+
+    examples = ("tacker-k8s-mgmt cluster fail my-cluster",)
+    verb = FAIL
+    wanted = verbs.WANTED[FAIL]
