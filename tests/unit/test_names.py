@@ -27,6 +27,8 @@ def imported(module: ast.Module) -> Iterator[tuple[str, ast.alias]]:
             case ast.ImportFrom(module=str(place), names=names):
                 if place.partition(".")[0] == PACKAGE:
                     yield from ((place, alias) for alias in names)
+            case ast.Import(names=names):
+                yield from (("", a) for a in names if a.name.startswith(PACKAGE))
 
 
 def renamed(module: ast.Module) -> list[str]:
@@ -91,4 +93,5 @@ def test_a_name_that_is_not_there_is_noticed():
     assert errors_of(ast.parse(text)) == {"NoSuch"}
     text = f"from {PACKAGE}.model import clock_skew as skew\n"
     assert renamed(ast.parse(text)) == [f"{PACKAGE}.model.clock_skew as skew"]
+    assert renamed(ast.parse(f"import {PACKAGE}.model.nodes as n")) != []
     assert renamed(ast.parse(f"from {PACKAGE}.a.v1 import lookup as v1_lookup")) == []
