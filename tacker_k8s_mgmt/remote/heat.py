@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 
 NESTED_DEPTH = 5  # Heat's own default limit, max_nested_stack_depth
 _LIMIT = 60.0  # seconds for each answer

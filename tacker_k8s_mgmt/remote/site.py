@@ -53,8 +53,8 @@ from tacker_k8s_mgmt.topology import (
     scaling_groups,
 )
 from tacker_k8s_mgmt.topology.connection_points import Attachment
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 
 LOG = logging.getLogger(__name__)
 

@@ -19,12 +19,8 @@ from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.nodes import ROLES
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
 from tacker_k8s_mgmt.request.reader import ClusterRequest
-from tacker_k8s_mgmt.topology.heat_stack import (
-    FLOATING_IP,
-    VmSelector,
-    as_named,
-    vm_selectors,
-)
+from tacker_k8s_mgmt.topology.heat_stack import VmSelector, as_named, vm_selectors
+from tacker_k8s_mgmt.topology.stack_resources import FLOATING_IP
 
 SERVER = "OS::Nova::Server"
 PORT = "OS::Neutron::Port"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.nodes import ROLES, one_spelling
 from tacker_k8s_mgmt.request.reader import ClusterRequest
-from tacker_k8s_mgmt.topology.heat_stack import FLOATING_IP, PORT, StackResource
+from tacker_k8s_mgmt.topology.stack_resources import FLOATING_IP, PORT, StackResource
 
 _RESOURCE_GROUP = "OS::Heat::ResourceGroup"
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

@@ -7,7 +7,7 @@ any depth. So a VM of a role is a stack, nested or the top one, with resources o
 names. No VM may have two roles, or an address of pods or services.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,8 +23,14 @@ from tacker_k8s_mgmt.request.installation import (
     WorkerGroup,
 )
 from tacker_k8s_mgmt.request.reader import ClusterRequest
-from tacker_k8s_mgmt.topology import scaling_groups
-from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY, Group, Member
+from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY, Group
+from tacker_k8s_mgmt.topology.stack_resources import (
+    FLOATING_IP,
+    PORT,
+    SERVER,
+    StackResource,
+    StackTree,
+)
 
 
 @dataclass(frozen=True)
@@ -108,43 +114,10 @@ def roles(machines: Sequence[Machine]) -> Iterator[str]:
             yield f"the VM {server_id} was found for {times} roles; name its ports once"
 
 
-PORT = "OS::Neutron::Port"
-FLOATING_IP = "OS::Neutron::FloatingIP"
-_SERVER = "OS::Nova::Server"
-_GONE = "DELETE_COMPLETE"
 # Nova returns the first where its policy os-extended-server-attributes allows it, to
 # administrators mostly; the second, which is opaque, to all users.
 _HOSTS = ("OS-EXT-SRV-ATTR:host", "hostId")
 _GROUPS = frozenset({"OS::Heat::AutoScalingGroup", "OS::Heat::ResourceGroup"})
-
-
-@dataclass(frozen=True)
-class StackResource:
-    """A resource of a stack or of a stack nested in it.
-
-    :param stack_id: the stack of the resource.
-    :param physical_id: id of the object in OpenStack, e.g. of the port.
-    :param status: such as ``CREATE_COMPLETE``.
-    :param nested_stack_id: id of the resource as a stack, if it is one.
-    :param attributes: Neutron's, of ports and floating IPs; Nova's, of servers, where
-        they are needed.
-    :param created: when Heat created it, as ISO 8601.
-    """
-
-    stack_id: str
-    name: str
-    type: str
-    physical_id: str
-    status: str
-    nested_stack_id: str = ""
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    created: str = ""
-
-    @property
-    def complete(self) -> bool:
-        """Whether the resource exists and is not being deleted."""
-        action, _, state = self.status.partition("_")
-        return state == "COMPLETE" and action != "DELETE"
 
 
 @dataclass(frozen=True)
@@ -252,7 +225,7 @@ def find_machines(
     :raises DiscoveryError: no VM of a role matches the parameters; with everything that
         does not match.
     """
-    tree = _Tree(resources)
+    tree = StackTree(resources)
     params = as_named(params, {resource.name for resource in resources})
     search = _Search(tree, params)
     for selector in vm_selectors(params):
@@ -276,127 +249,6 @@ def find_machines(
     )
 
 
-class _Tree:
-    """Resources by their stacks."""
-
-    def __init__(self, resources: Sequence[StackResource]) -> None:
-        self._stacks: dict[str, dict[str, StackResource]] = defaultdict(dict)
-        for resource in resources:
-            self._stacks[resource.stack_id][resource.name] = resource
-        self._owners = {r.nested_stack_id: r for r in resources if r.nested_stack_id}
-        self._ports = {r.physical_id: r for r in resources if r.type == PORT}
-        self._attached = {_device(port) for port in self._ports.values()}
-
-    def group(self, aspect_id: str | None) -> StackResource | None:
-        """The nested stack of that name, as a resource."""
-        named = (r for r in self._owners.values() if r.name == aspect_id)
-        return next(named, None)
-
-    def stacks(
-        self, group: StackResource | None, besides: Container[str]
-    ) -> Iterator[tuple[str, Mapping[str, StackResource]]]:
-        """The stacks in a group, or all without one.
-
-        :param besides: names of excluded groups.
-        """
-        for stack_id, resources in self._stacks.items():
-            owners = tuple(self.owners(stack_id))
-            if any(owner.name in besides for owner in owners):
-                continue
-            if group is None or any(owner is group for owner in owners):
-                yield stack_id, resources
-
-    def port(self, cp: StackResource) -> StackResource | None:
-        """The port itself, or the port of a floating IP."""
-        if cp.type != FLOATING_IP:
-            return cp
-        return self._ports.get(str(cp.attributes.get("port_id") or ""))
-
-    def members(self, group: StackResource) -> Iterator[tuple[StackResource, set[str]]]:
-        """The members of a group that are not being deleted, each with the ids of its
-        stacks.
-        """
-        for member in self._stacks.get(group.nested_stack_id, {}).values():
-            if not member.status.startswith("DELETE_"):
-                own = {member.nested_stack_id}
-                yield member, {i for i in self._stacks if own & self.around(i)}
-
-    def scaling_groups(self) -> Iterator[Group]:
-        """The AutoScalingGroups, with what decides which members Heat removes."""
-        for group in self._owners.values():
-            if group.type == scaling_groups.GROUP:
-                members = self.members(group)
-                yield Group(
-                    group.name, group.status, tuple(self._member(*m) for m in members)
-                )
-
-    def unhealthy_stacks(self) -> Iterator[StackResource]:
-        """The nested stacks, as resources, that are :data:`UNHEALTHY`."""
-        return (one for one in self._owners.values() if one.status == UNHEALTHY)
-
-    def _member(self, member: StackResource, stacks: set[str]) -> Member:
-        inner = [one for stack in stacks for one in self._stacks[stack].values()]
-        states = (one.status for one in inner)
-        return Member(
-            member.name,
-            member.status,
-            member.created,
-            frozenset({member.physical_id, *stacks, *(r.physical_id for r in inner)})
-            - {""},
-            is_unhealthy=UNHEALTHY in (member.status, *states),
-        )
-
-    def unbuilt(self) -> Iterator[tuple[StackResource, set[str]]]:
-        """Likewise the stacks that Heat has not begun to build, wherever they are."""
-        for resources in self._stacks.values():
-            for one in resources.values():
-                is_stack = "::" not in one.type and not one.status.startswith("DELETE_")
-                if is_stack and one.nested_stack_id not in self._stacks:
-                    yield one, set()
-
-    def detached_server(self, stack_id: str) -> str:
-        """The only server in a stack to which no port is attached; "" if there is none.
-
-        Nova unbinds the ports of a server that is deleted, so that Neutron no longer
-        says whose they were.
-        """
-        servers = {
-            resource.physical_id
-            for resource in self._stacks[stack_id].values()
-            if resource.type == _SERVER and resource.physical_id
-        }
-        left = servers - self._attached
-        return left.pop() if len(left) == 1 else ""
-
-    def places(self) -> Mapping[str, frozenset[str]]:
-        """By physical id of all existing resources: it and the stacks around it."""
-        around = {stack_id: self.around(stack_id) for stack_id in self._stacks}
-        return {
-            resource.physical_id: frozenset({resource.physical_id, *around[stack_id]})
-            for stack_id, resources in self._stacks.items()
-            for resource in resources.values()
-            if resource.physical_id and resource.status != _GONE
-        }
-
-    def around(self, stack_id: str) -> set[str]:
-        """A stack and those around it."""
-        return {stack_id, *(owner.stack_id for owner in self.owners(stack_id))}
-
-    def servers(self, without: Container[str]) -> Iterator[str]:
-        """The names of all complete servers but these."""
-        for resources in self._stacks.values():
-            for r in resources.values():
-                if r.type == _SERVER and r.complete and r.physical_id not in without:
-                    yield r.name
-
-    def owners(self, stack_id: str) -> Iterator[StackResource]:
-        """The resources around a nested stack, the nearest first."""
-        while stack_id in self._owners:
-            owner = self._owners[stack_id]
-            yield owner
-            stack_id = owner.stack_id
-
-
 class _Search:
     """The search for the VMs of all roles.
 
@@ -404,7 +256,7 @@ class _Search:
     :ivar is_refused: one of these is no VM's condition: the parameters are wrong.
     """
 
-    def __init__(self, tree: _Tree, params: ClusterRequest) -> None:
+    def __init__(self, tree: StackTree, params: ClusterRequest) -> None:
         self._tree = tree
         self._params = params
         self.machines: list[Machine] = []
@@ -506,7 +358,10 @@ class _Search:
 
 
 def _unfinished(
-    selector: VmSelector, stack: Mapping[str, StackResource], tree: _Tree, stack_id: str
+    selector: VmSelector,
+    stack: Mapping[str, StackResource],
+    tree: StackTree,
+    stack_id: str,
 ) -> Unfinished | None:
     """The VM, if a resource of it is not complete.
 
@@ -514,7 +369,7 @@ def _unfinished(
     intact.
     """
     ports = _points(selector, stack, tree)
-    servers = {_device(port) for port in ports} - {""}
+    servers = {port.device_id for port in ports} - {""}
     parts = [
         *ports,
         *(resource for resource in stack.values() if resource.physical_id in servers),
@@ -529,7 +384,7 @@ def _unfinished(
 
 
 def _points(
-    selector: VmSelector, stack: Mapping[str, StackResource], tree: _Tree
+    selector: VmSelector, stack: Mapping[str, StackResource], tree: StackTree
 ) -> list[StackResource]:
     """The connection points of a VM, and the ports of its floating IPs."""
     cps = [stack[name] for name in (selector.ssh_cp, selector.nic_cp) if name in stack]
@@ -537,11 +392,11 @@ def _points(
 
 
 def _attached_to(
-    selector: VmSelector, stack: Mapping[str, StackResource], tree: _Tree
+    selector: VmSelector, stack: Mapping[str, StackResource], tree: StackTree
 ) -> str:
     """The server that a connection point of a VM is attached to; "" for none."""
     points = _points(selector, stack, tree)
-    return min({_device(point) for point in points} - {""}, default="")
+    return min({point.device_id for point in points} - {""}, default="")
 
 
 class _Mismatch(Exception):
@@ -583,7 +438,7 @@ def _misplaced(
 def _machine(
     selector: VmSelector,
     stack: Mapping[str, StackResource],
-    tree: _Tree,
+    tree: StackTree,
     params: ClusterRequest,
 ) -> Machine:
     ssh = stack[selector.ssh_cp]
@@ -640,21 +495,17 @@ def _compute_host(stack: Mapping[str, StackResource], server_id: str) -> str:
     hosts = (
         str(resource.attributes.get(name) or "")
         for resource in stack.values()
-        if resource.type == _SERVER and resource.physical_id == server_id
+        if resource.type == SERVER and resource.physical_id == server_id
         for name in _HOSTS
     )
     return next((host for host in hosts if LABEL_VALUE.fullmatch(host)), "")
-
-
-def _device(port: StackResource) -> str:
-    return str(port.attributes.get("device_id") or "")
 
 
 def _server_id(attribute: str, port: StackResource) -> str:
     if port.type != PORT:
         text = f"{port.name} is an {port.type}, not a port or floating IP"
         raise _Mismatch(attribute, text, of_names=True)
-    if not (server_id := _device(port)):
+    if not (server_id := port.device_id):
         raise _Mismatch(attribute, f"the port {port.name} is not attached to a VM")
     return server_id
 

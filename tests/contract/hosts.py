@@ -22,7 +22,7 @@ from typing import Any
 from lab.kubeapi.server import start, stop
 from lab.kubeapi.settings import Settings
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 from tests.contract.openstack_api import OpenStack
 from tests.helpers import kubeapi as bed
 from tests.helpers.heat_stacks import workers_group

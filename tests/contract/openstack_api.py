@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 
 _BY_ONE_WORD = re.compile(r"/heat/stacks/[^/?]+((/resources|/files|/template)?(\?.*)?)")
 

@@ -29,7 +29,7 @@ from tacker_k8s_mgmt.hooks.v1 import database, heal_update
 from tacker_k8s_mgmt.hooks.v1 import stack as openstack
 from tacker_k8s_mgmt.hooks.v1.instance import V1Instance, V1Request
 from tacker_k8s_mgmt.tools.csar import parts
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 from tests.contract.v1_instances import DEFINITIONS
 from tests.helpers.fakes.site import FakeSite
 

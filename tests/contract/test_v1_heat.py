@@ -16,7 +16,7 @@ from tacker import context as tacker_context
 
 from tacker_k8s_mgmt.hooks.v1 import stack, vim_registry
 from tacker_k8s_mgmt.hooks.v1.hook import V1Site
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 from tests.contract.v1_instances import hook
 from tests.helpers.heat_stacks import SIMPLE, workers_of
 from tests.helpers.samples import parsed

@@ -10,7 +10,8 @@ import yaml
 
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model.nodes import Machine, Role, of_role
-from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, find_machines
+from tacker_k8s_mgmt.topology.heat_stack import Machines, find_machines
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 from tests.helpers.samples import nested, parsed, vm
 
 ASG = "OS::Heat::AutoScalingGroup"

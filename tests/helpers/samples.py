@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.request import reader, structure
 from tacker_k8s_mgmt.request.reader import ClusterRequest
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 
 GOLDEN = Path(__file__).parent / "golden"
 

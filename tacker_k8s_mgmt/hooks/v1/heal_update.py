@@ -26,8 +26,8 @@ from tacker_k8s_mgmt.hooks.v1 import database, stack
 from tacker_k8s_mgmt.hooks.v1.instance import V1Instance, V1Request
 from tacker_k8s_mgmt.model.yaml_text import parse_yaml
 from tacker_k8s_mgmt.operations.step import Step
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
 from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 
 LOG = logging.getLogger(__name__)
 

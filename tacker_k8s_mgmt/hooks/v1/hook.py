@@ -29,7 +29,7 @@ from tacker_k8s_mgmt.request.reader import (
 )
 from tacker_k8s_mgmt.request.secrets import Resolver
 from tacker_k8s_mgmt.topology import connection_points
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 
 LOG = logging.getLogger(__name__)
 

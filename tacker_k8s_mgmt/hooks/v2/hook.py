@@ -34,7 +34,7 @@ from tacker_k8s_mgmt.request import reader
 from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.request.secrets import Resolver
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 
 # In vnfConfigurableProperties, by the operation that each has Tacker start.
 _PROPERTIES = {"heal": "isAutohealEnabled", "scale": "isAutoscaleEnabled"}

@@ -21,7 +21,7 @@ from oslo_config import cfg
 
 from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.remote import heat
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 
 _SERVICE = "orchestration"
 

@@ -60,11 +60,11 @@ from tacker_k8s_mgmt.tools.csar.stack_preview import SERVER, complete, port
 from tacker_k8s_mgmt.topology import base_hot
 from tacker_k8s_mgmt.topology.heat_stack import (
     Machines,
-    StackResource,
     VmSelector,
     find_machines,
     vm_selectors,
 )
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 
 
 def add_profiles(parser: argparse.ArgumentParser, default: str = "none") -> None:

@@ -29,11 +29,8 @@ from tacker_k8s_mgmt.tools.csar import vnfd
 from tacker_k8s_mgmt.tools.csar.body import Request
 from tacker_k8s_mgmt.tools.csar.consistency import SecurityGroups
 from tacker_k8s_mgmt.topology import base_hot, connection_points
-from tacker_k8s_mgmt.topology.heat_stack import (
-    StackResource,
-    find_machines,
-    vm_selectors,
-)
+from tacker_k8s_mgmt.topology.heat_stack import find_machines, vm_selectors
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 
 _FLOATING_IP = "OS::Neutron::FloatingIP"
 _ASSOCIATION = "OS::Neutron::FloatingIPAssociation"

@@ -6,11 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.topology.heat_stack import (
-    Machines,
-    StackResource,
-    find_machines,
-)
+from tacker_k8s_mgmt.topology.heat_stack import Machines, find_machines
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.requests import BALANCER, params
 from tests.helpers.samples import nested, vm

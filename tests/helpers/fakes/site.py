@@ -11,8 +11,9 @@ from tacker_k8s_mgmt.features.node_settings.marks import MetadataClient
 from tacker_k8s_mgmt.features.pod_network.measurement import PodNetwork
 from tacker_k8s_mgmt.model.nodes import Count, Machine, MachineIdentity, Node
 from tacker_k8s_mgmt.topology.connection_points import Attachment
-from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, Unfinished
+from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
 from tacker_k8s_mgmt.topology.scaling_groups import Group, GroupSize, Member
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 from tests.helpers.fakes.cluster import FakeCluster, FakeMetadataClient
 from tests.helpers.fakes.helm import FakeHelmHost
 from tests.helpers.fakes.load_balancer import FakeBalancer

@@ -12,8 +12,9 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
-from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, Unfinished
+from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
 from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY, GroupSize
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 from tests.helpers.fakes.nodes import FakeNode, machine, no_other_node
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.model.faults import Gate

@@ -18,7 +18,7 @@ from tacker_k8s_mgmt.topology.connection_points import (
     shared_addresses,
     unmet,
 )
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 from tests.helpers.samples import REMOVED, parsed
 
 

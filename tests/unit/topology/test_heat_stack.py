@@ -6,7 +6,8 @@ import dataclasses
 import pytest
 
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.topology.heat_stack import StackResource, Unfinished
+from tacker_k8s_mgmt.topology.heat_stack import Unfinished
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 from tests.helpers.heat_stacks import (
     ASG,
     BALANCER,

@@ -10,7 +10,7 @@ import pytest
 
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.stack_resources import StackResource
 from tests.helpers.fakes.heat_site import unbound, with_addresses
 from tests.helpers.heat_stacks import (
     ASG,
