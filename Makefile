@@ -7,7 +7,7 @@ PYTHON := /usr/bin/python3 -B
 .PHONY: help demo demo-real test test-quick test-real chaos lint docs changelog lab-up lab-down lab-status lab-shell
 
 help:
-	@echo 'make demo        start the lab and instantiate a Kubernetes cluster VNF in it'
+	@echo 'make demo        start the lab and instantiate a Kubernetes cluster VNF in it: API=v1'
 	@echo 'make test        lint, unit, contract and integration tests, one summary'
 	@echo 'make test-quick  the same without laboratories and lowest versions'
 	@echo 'make demo-real   the same with the real kubespray: KUBESPRAY=v2.31.0 MIRROR=/dir'
@@ -20,14 +20,15 @@ help:
 	@echo 'make lab-shell   a shell inside it      make lab-down    stop and remove it'
 
 demo:
-	@$(SUDO) $(PYTHON) -m lab demo
+	@$(SUDO) $(PYTHON) -m lab demo $(if $(API),--api $(API))
 
 # A checkout or release, and files and images: a directory, or where they come from.
 REAL := $(if $(KUBESPRAY),--kubespray $(KUBESPRAY)) $(if $(MIRROR),--mirror $(MIRROR)) \
     $(if $(ARTIFACTS),--artifacts $(ARTIFACTS))
 
 demo-real:
-	@$(SUDO) $(PYTHON) -m lab --state /var/lib/tacker-k8s-lab-real demo --real $(REAL)
+	@$(SUDO) $(PYTHON) -m lab --state /var/lib/tacker-k8s-lab-real demo --real $(REAL) \
+	    $(if $(API),--api $(API))
 
 test:
 	@$(PYTHON) -m tests

@@ -24,6 +24,12 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help=f"with the real kubespray, {releases.DEFAULT} if none is given",
     )
+    parser.add_argument(
+        "--api",
+        choices=("v1", "v2"),
+        default="v2",
+        help="of Tacker's, for the VNF (default: %(default)s)",
+    )
     artifacts.add_kubespray(parser)
     parser.set_defaults(run=run)
 
@@ -37,4 +43,4 @@ def run(lab: "Lab", args: argparse.Namespace) -> None:
     settings = from_environment(args.state, args.cache)
     python = environments.program(settings, "tacker", "python")
     command = "python3 -m lab" + (f" --state {args.state}" if args.state else "")
-    lab.execute([str(python), "-m", "lab.demo_script", command, str(began)])
+    lab.execute([str(python), "-m", "lab.demo_script", command, args.api, str(began)])

@@ -9,7 +9,6 @@ import hashlib
 import json
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -20,11 +19,12 @@ from lab.real.site import Site
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.model.timeline import Timeline
 from tacker_k8s_mgmt.tools.cli import main as command_line
+from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.tools.csar.tacker_api import V1, V2, Api
 from tacker_k8s_mgmt.tools.render.console import Console, Reporter
 
-ROOT = Path(__file__).resolve().parent.parent
-REQUESTS = ROOT / "samples" / "requests"
 CHECKSUM = "sha256"
+CLIENTS = {V1: client.tacker, V2: client.tacker_v2}
 LOOK_AROUND = """
 The lab stays up. Look around, as root:
   {lab} shell                            a shell in it: openstack, kubectl, ssh
@@ -39,16 +39,19 @@ Stop and remove it: make lab-down
 class Tour:
     """One journey."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, api: Api) -> None:
         self._console = console
+        self._api = api
         self._journals = str(settings.from_environment().journals)
-        self._tacker = client.tacker()
+        self._tacker = CLIENTS[api]()
         self._site = Site.find(client.state())
 
     def go(self) -> None:
         """Package, instantiate, show."""
-        create = _request("create.json")
-        self._remove_former(create["vnfInstanceName"])
+        create = self._request("create.json")
+        # One of the other API would have the same directory on the Ansible server.
+        for api in CLIENTS:
+            Tour(self._console, api).remove(create["vnfInstanceName"])
         package = self._package()
         began = time.monotonic()
         instance = self._tacker.create(package["vnfdId"], create["vnfInstanceName"])
@@ -66,11 +69,21 @@ class Tour:
     def _title(self, text: str) -> None:
         self._console.rule(text, align="left", style="cyan")
 
+    def _command(self, words: str) -> None:
+        version = " --os-tacker-api-version 2" if self._api is V2 else ""
+        self._say(f"$ openstack{version} {words}")
+
+    def _request(self, name: str) -> dict[str, Any]:
+        return dict(
+            json.loads((parts.samples(self._api) / "requests" / name).read_text())
+        )
+
     def _package(self) -> dict[str, Any]:
         self._title("VNF package")
-        csar = client.state() / "simple.zip"
-        self._say(f"$ tacker-k8s-mgmt csar build simple -o {csar}")
-        if command_line(["csar", "build", "simple", "-o", str(csar), "--force"]):
+        csar = client.state() / f"simple-{self._api.name}.zip"
+        words = ["csar", "build", "simple", "--api", self._api.name, "-o", str(csar)]
+        self._say(f"$ tacker-k8s-mgmt {' '.join(words)}")
+        if command_line([*words, "--force"]):
             raise RuntimeError("the package could not be built")
         checksum = hashlib.sha256(csar.read_bytes()).hexdigest()
         for package in self._tacker.packages():
@@ -88,28 +101,31 @@ class Tour:
         self._say(f"onboarded: {package['id']}")
         return package
 
-    def _remove_former(self, name: str) -> None:
+    def remove(self, name: str) -> None:
+        """Remove the VNF instances of that name, which former demos have left."""
         for instance in self._tacker.instances():
             if instance["vnfInstanceName"] != name:
                 continue
             self._title("The former demo goes first")
             vnf_id = instance["id"]
             for occurrence in self._tacker.failed(vnf_id):
-                self._say(f"$ openstack vnflcm op rollback {occurrence}")
+                self._command(f"vnflcm op rollback {occurrence}")
                 self._tacker.handle(occurrence, "rollback")
                 self._wait(vnf_id, occurrence, "ROLLED_BACK")
             if self._tacker.show(vnf_id)["instantiationState"] == "INSTANTIATED":
-                self._say(f"$ openstack vnflcm terminate {vnf_id}")
-                body = _request("terminate.json")
+                self._command(f"vnflcm terminate {vnf_id}")
+                body = self._request("terminate.json")
                 operation = self._tacker.operate(vnf_id, "terminate", body)
                 self._wait(vnf_id, operation, "COMPLETED")
             self._tacker.delete(vnf_id)
 
     def _instantiate(self, vnf_id: str) -> None:
         self._title("Instantiate")
-        self._say(f"POST /vnflcm/v1/vnf_instances/{vnf_id}/instantiate")
-        self._say("     with samples/requests/instantiate-simple.json")
-        body = _request("instantiate-simple.json")
+        name = "instantiate-simple.json"
+        place = "samples/v2/requests" if self._api is V2 else "samples/requests"
+        self._say(f"POST {self._tacker.LCM}/vnf_instances/{vnf_id}/instantiate")
+        self._say(f"     with {place}/{name}")
+        body = self._request(name)
         if self._site:
             self._say(f"     and the real kubespray {self._site.version} from a mirror")
             body = request.adapted(body, self._site)
@@ -134,21 +150,25 @@ class Tour:
     def _show(self, vnf_id: str) -> None:
         instance = self._tacker.show(vnf_id)
         self._title("The VNF instance")
-        self._say(f"$ openstack vnflcm show {vnf_id}")
+        self._command(f"vnflcm show {vnf_id}")
         self._show_machines(instance)
-        vim = self._vim(instance)
+        url = self._url(instance)
         kubeconfig = settings.from_environment().state / "kubeconfig"
-        address = vim["auth_url"].removeprefix("https://")
+        address = url.removeprefix("https://")
         api = client.ClusterApi(_server(instance, "masterNode"), address, kubeconfig)
         self._title("The cluster, by the real kubectl through the load balancer")
         self._say("$ kubectl get nodes -o wide")
         self._say(api.kubectl("get", "nodes", "-o", "wide").rstrip())
         self._title("The load balancer, certificate verified")
-        self._say(f"$ curl --cacert {api.ca} {vim['auth_url']}/readyz")
+        self._say(f"$ curl --cacert {api.ca} {url}/readyz")
         self._say(api.get("/readyz"))
-        self._title("The cluster as a VIM in Tacker")
-        self._say("$ openstack vim list")
-        self._show_vims()
+        if self._api is V2:
+            self._title("The cluster as a VIM of the VNF instance")
+            self._command(f"vnflcm show {vnf_id} -c 'VIM Connection Info'")
+        else:
+            self._title("The cluster as a VIM in Tacker")
+            self._command("vim list")
+        self._show_vims(instance)
 
     def _draw(self, vnf_id: str) -> None:
         self._title("Where the time went")
@@ -172,24 +192,33 @@ class Tour:
         )
         self._console.print(table)
 
-    def _vim(self, instance: dict[str, Any]) -> dict[str, Any]:
-        ids = {info["vimId"] for info in instance["vimConnectionInfo"]}
-        for vim in self._tacker.vims():
-            if vim["type"] == "kubernetes" and vim["id"] in ids:
-                return vim
-        raise RuntimeError("the cluster is not registered as a VIM")
+    def _vims(self, instance: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+        """Name, type, URL and id of each VIM; v1 registers them, v2 does not."""
+        if self._api is V2:
+            infos = instance["vimConnectionInfo"].items()
+            return [
+                (name, one["vimType"], one["interfaceInfo"]["endpoint"], one["vimId"])
+                for name, one in infos
+            ]
+        return [
+            (vim["name"], vim["type"], vim["auth_url"], vim["id"])
+            for vim in self._tacker.vims()
+        ]
 
-    def _show_vims(self) -> None:
-        table = Table("name", "type")
-        table.add_column("auth_url", overflow="fold")
-        table.add_column("id", overflow="fold")
-        for vim in self._tacker.vims():
-            table.add_row(vim["name"], vim["type"], vim["auth_url"], vim["id"])
-        self._console.print(table)
+    def _url(self, instance: dict[str, Any]) -> str:
+        """Of the cluster's API."""
+        infos = instance["vimConnectionInfo"]
+        own = infos.values() if isinstance(infos, dict) else infos
+        ids = {info["vimId"] for info in own}
+        for _, kind, url, vim_id in self._vims(instance):
+            if "kubernetes" in kind.lower() and vim_id in ids:
+                return url
+        raise RuntimeError("the VNF instance has no VIM of the cluster")
 
-
-def _request(name: str) -> dict[str, Any]:
-    return dict(json.loads((REQUESTS / name).read_text()))
+    def _show_vims(self, instance: dict[str, Any]) -> None:
+        for name, kind, url, vim_id in self._vims(instance):
+            self._say(f"{name}  {kind}", "bold")
+            self._say(f"    {url}  {vim_id}")
 
 
 def _server(instance: dict[str, Any], vdu: str) -> str:
@@ -199,15 +228,16 @@ def _server(instance: dict[str, Any], vdu: str) -> str:
     raise RuntimeError(f"the VNF instance has no {vdu}")
 
 
-def main(lab: str, began: float) -> int:
+def main(lab: str, api: str, began: float) -> int:
     """Run the script; the exit code.
 
     :param lab: the words of the lab's command, for the hints.
+    :param api: Tacker's, ``v1`` or ``v2``.
     :param began: when the demo began, seconds since the epoch.
     """
     console = Console()
     try:
-        Tour(console).go()
+        Tour(console, V2 if api == V2.name else V1).go()
     except RuntimeError as exc:
         console.print(str(exc), style="bold red", markup=False)
         return 1
@@ -219,4 +249,4 @@ def main(lab: str, began: float) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], float(sys.argv[2])))
+    sys.exit(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))

@@ -166,3 +166,13 @@ def test_a_foreign_directory_is_not_taken_down(monkeypatch, capsys, tmp_path):
     cache = str(tmp_path / "cache")
     assert run(monkeypatch, "--state", str(tmp_path), "--cache", cache, "down") == 2
     assert (tmp_path / "letters").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "api"), [([], "v2"), (["--api", "v1"], "v1"), (["--api", "v2"], "v2")]
+)
+def test_the_demo_is_of_v2_unless_told_otherwise(monkeypatch, words, api):
+    assert run(monkeypatch, "demo", *words) == 0
+    (started,) = (call for call in calls if call[0] == "execute")
+    assert started[1][1:3] == ["-m", "lab.demo_script"]
+    assert started[1][4] == api
