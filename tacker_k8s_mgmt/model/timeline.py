@@ -14,8 +14,9 @@ from tacker_k8s_mgmt.model import playbooks, untrusted
 from tacker_k8s_mgmt.model.playbooks import Look, RunSummary, TaskFailure
 
 FAILED = "failed"
+UNNEEDED = "nothing to do"
 #: Outcomes as former releases recorded them.
-_FORMERLY = {"already so": "nothing to do"}
+_FORMERLY = {"already so": UNNEEDED}
 #: In place of a time that is not recorded.
 UNKNOWN = "unknown time"
 

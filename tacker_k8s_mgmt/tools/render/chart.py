@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tacker_k8s_mgmt.model.playbooks import Look, TaskFailure, TaskTime
-from tacker_k8s_mgmt.model.timeline import Operation, Step, Timeline, clock, in_words
+from tacker_k8s_mgmt.model.timeline import (
+    UNNEEDED,
+    Operation,
+    Step,
+    Timeline,
+    clock,
+    in_words,
+)
 
 _VERBS = ("retry", "rollback", "fail")
 # As the hooks write them in their advice.
@@ -111,7 +118,7 @@ _TICKS = (
     *(0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600),
     *(7200, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600),
 )
-_KINDS = {"": "running", "nothing to do": "same", "failed": "failed"}
+_KINDS = {"": "running", UNNEEDED: "same", "failed": "failed"}
 _UNDER_WAY = "under way"
 _CUT_OFF = "cut off"
 

@@ -17,7 +17,14 @@ from rich.table import Table
 from rich.text import Text
 
 from tacker_k8s_mgmt.model.playbooks import Look
-from tacker_k8s_mgmt.model.timeline import Operation, Step, Timeline, clock, in_words
+from tacker_k8s_mgmt.model.timeline import (
+    UNNEEDED,
+    Operation,
+    Step,
+    Timeline,
+    clock,
+    in_words,
+)
 from tacker_k8s_mgmt.text import printable
 
 _SIZE = re.compile("[1-9][0-9]{0,3}")
@@ -134,7 +141,9 @@ class Reporter:
             self.say(f"{'':>7} {text}", "yellow")
 
     def step(self, step: Step) -> None:
-        """Print how a step has ended."""
+        """Print how a step has ended; not one that had nothing to do."""
+        if step.outcome == UNNEEDED:
+            return
         self.say(
             f"{step.place:>7} {step.name:<48} {step.outcome:<10} "
             f"{in_words(step.seconds):>12}",
@@ -158,6 +167,10 @@ class Reporter:
             f"{operation.hook} {operation.outcome} after {in_words(operation.seconds)}",
             _STYLES.get(operation.outcome, ""),
         )
+        unneeded = sum(step.outcome == UNNEEDED for step in operation.steps)
+        if unneeded:
+            steps = "1 step" if unneeded == 1 else f"{unneeded} steps"
+            self.say(f"{steps} had nothing to do.", "dim")
         if operation.error:
             self.say(operation.error, "red")
         if operation.meanwhile:

@@ -72,6 +72,23 @@ def test_progress_and_estimate_of_a_playbook_are_shown(tmp_path, capsys, verb):
     assert "left (two former runs), last sign of life " in out
 
 
+@pytest.mark.parametrize("verb", ["show", "follow"])
+def test_steps_that_do_not_concern_the_operation_are_counted(tmp_path, capsys, verb):
+    one = Recorder(tmp_path, "heal_end").begin(4)
+    one.step("find the VMs")
+    one.step("install the load balancer", "nothing to do")
+    one.step("join the new VMs")
+    one.step("register the cluster as a VIM", "nothing to do")
+    one.end()
+    assert runs(tmp_path, verb) == 0
+    out = capsys.readouterr().out
+    assert "   1/4 find the VMs" in out
+    assert "   3/4 join the new VMs" in out
+    assert "load balancer" not in out
+    assert "VIM" not in out
+    assert "heal_end completed after 4.5 s\n2 steps had nothing to do.\n" in out
+
+
 SLOW = [
     {"task": "kubeadm : Join", "play": "P", "seconds": 80.0},
     {"task": "etcd : Start", "play": "P", "seconds": 5.5},
