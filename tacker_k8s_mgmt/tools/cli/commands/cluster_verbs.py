@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.hooks.advice import FAIL, RETRY, ROLLBACK, Verb
 from tacker_k8s_mgmt.text import short
 from tacker_k8s_mgmt.tools.cli import base
 from tacker_k8s_mgmt.tools.cli.base import Command, UsageError
-from tacker_k8s_mgmt.tools.cloud import client as cloud_client
+from tacker_k8s_mgmt.tools.cloud import client
 from tacker_k8s_mgmt.tools.cloud.client import Cloud
 from tacker_k8s_mgmt.tools.tacker import (
     nodes,
@@ -78,7 +78,7 @@ class _Verb(Command):
         """Send it, and wait."""
         args = parsed_args
         with self.status("Asking …"):
-            self._cloud: Cloud = cloud_client.connect(self.cloud_name(args))
+            self._cloud: Cloud = client.connect(self.cloud_name(args))
             self._tacker = Tacker(self._cloud)
             instance = verbs.find_instance(self._tacker, args.name)
             request, former = self.request(args, instance)
