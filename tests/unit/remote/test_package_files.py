@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tacker_k8s_mgmt.model.load_balancer import ScriptCall
+from tacker_k8s_mgmt.model.load_balancer import InstallOption
 from tacker_k8s_mgmt.remote import site
 from tacker_k8s_mgmt.request.installation import LoadBalancer
 from tacker_k8s_mgmt.tools.csar import request_check
@@ -52,11 +52,10 @@ def test_the_script_of_the_package_is_used(package):
 def test_the_script_has_to_know_what_the_structure_asks_of_it(package, monkeypatch):
     wanted, path = package._params.load_balancer, script_of(package)
     path.write_text(SCRIPT)
-    arguments = wanted.installation.arguments
-    call = ScriptCall("install", arguments, contract=3, feature="a further option")
-    monkeypatch.setattr(LoadBalancer, "installation", call)
+    further = InstallOption("further", 1, "{actual} {wanted}", contract=3)
+    monkeypatch.setattr(LoadBalancer, "options", (further,))
     (finding,) = package.package_findings()
-    assert "a script for a further option has the line" in finding
+    assert "a script for external_lb_param.further has the line" in finding
     files = {wanted.script_path: path.read_bytes()}
     assert [*request_check.script(package._params, files)] == [finding]
 
