@@ -8,6 +8,7 @@ import difflib
 import errno
 import math
 import os
+import pwd
 import re
 import sys
 import traceback
@@ -280,10 +281,23 @@ def _judged(error: Exception) -> tuple[int, str]:
         return USAGE, str(error)
     if isinstance(error, OSError) and error.filename is not None:
         name = os.fsdecode(error.filename)
-        return USAGE, f"{name}: {files.reason(error)}"
+        return USAGE, f"{name}: {files.reason(error)}{_way_out(error)}"
     if isinstance(error, OSError):
         return PROBLEMS, files.reason(error)
     return PROBLEMS, f"{type(error).__name__}: {error}"
+
+
+def _way_out(error: OSError) -> str:
+    """Who may read or write the file, where this user may not."""
+    if not isinstance(error, PermissionError) or os.geteuid() == 0:
+        return ""
+    # The innermost directory that this user can look into tells who owns the rest.
+    path = Path(os.fsdecode(error.filename)).absolute()
+    for place in (path, *path.parents):
+        with contextlib.suppress(OSError, KeyError):
+            owner = pwd.getpwuid(place.stat().st_uid).pw_name
+            return f". It belongs to {owner}: use sudo, or be that user."
+    return ""
 
 
 @contextmanager

@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import pwd
 import re
 import select
 import signal
@@ -355,8 +356,17 @@ def test_journals_that_may_not_be_read_are_one_line(tmp_path, capsys, monkeypatc
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(os, "scandir", refuse)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert runs(tmp_path, "list") == 2
-    assert "Permission denied" in capsys.readouterr().err
+    owner = pwd.getpwuid(tmp_path.stat().st_uid).pw_name
+    assert capsys.readouterr().err == (
+        f"{tmp_path}/journal: Permission denied. It belongs to {owner}: use "
+        "sudo, or be that user.\n"
+    )
+    # To root, sudo is no advice.
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert runs(tmp_path, "list") == 2
+    assert capsys.readouterr().err == f"{tmp_path}/journal: Permission denied\n"
 
 
 ODD_RECORDS = {
