@@ -8,10 +8,12 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from oslo_config import cfg
+from tacker import objects
 from tacker.objects import fields
 from tacker.sol_refactored.api.router import VnflcmAPIRouterV2
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.conductor import vnflcm_driver_v2
+from tacker.sol_refactored.nfvo import nfvo_client
 
 from tacker_k8s_mgmt.errors import TackerError
 from tacker_k8s_mgmt.hooks.advice import FAIL, RETRY, ROLLBACK
@@ -207,6 +209,32 @@ def test_vnfcs_that_there_are_not_and_wrong_bodies(rest, tacker, api):
     with pytest.raises(Refused) as caught:
         tacker.send(verbs.scale(instance, steps))
     assert caught.value.status == 400
+
+
+@pytest.mark.parametrize("api", [V1, V2], ids=lambda api: api.name)
+def test_modifications_are_taken(rest, tacker, api, monkeypatch):
+    vnf_id = made(rest, api)
+    instance = verbs.find_instance(tacker, vnf_id)
+    found = {"status": "ACTIVE", "vnfd_id": instance.vnfd_id}
+    monkeypatch.setattr(objects.VNF, "vnf_index_list", lambda *_: found)
+    request = verbs.modify(instance, {"k8s_nodes:worker:label:a": "b", "c": None})
+    verbs.refuse_wrong(instance, request)
+    answer = tacker.send(request)
+    assert answer.status == 202
+    assert records.location_id(answer.headers["location"])
+    assert rest.cast[-1] in ("update", "modify_vnfinfo")
+
+
+def test_another_package_is_taken(rest, tacker, monkeypatch):
+    instance = verbs.find_instance(tacker, made(rest, V2))
+    enabled = types.SimpleNamespace(operationalState="ENABLED")
+    client = nfvo_client.NfvoClient
+    monkeypatch.setattr(client, "get_vnf_package_info_vnfd", lambda *_: enabled)
+    request = verbs.upgrade(instance, instance.vnfd_id, {"a": "b"})
+    verbs.refuse_wrong(instance, request)
+    assert tacker.send(request).status == 202
+    (one,) = verbs.open_operations(tacker, instance)
+    assert one.kind == table.CHANGE_VNFPKG
 
 
 def test_v2_demands_its_version(rest, tacker):

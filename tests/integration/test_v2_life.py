@@ -236,29 +236,33 @@ class TestLife:
 
     def test_maintenance_follows_a_vnfc_that_is_healed(self, cluster, guide):
         before = consistent(cluster, 2)
-        (address, server), _ = sorted(cluster.workers().items())
+        address = min(cluster.workers())
         name = f"worker-{address.replace('.', '-')}"
         entry = "k8s_nodes:vnfc:{}:maintenance".format
-        settings = {"k8s_nodes:worker:label:disk": "ssd"}
-        settings[entry(cluster.vnfc(server))] = "true"
+        settings = {"k8s_nodes:worker:label:media": "video"}
         guide.writes("labels.json", {"metadata": settings})
         with cluster.by_command():
             guide.does("v2 settings", VNF_INSTANCE_ID=cluster.id)
+        verbs.does(guide, "verb label", cluster, address)
+        verbs.does(guide, "verb taint", cluster, address)
+        verbs.does(guide, "verb maintenance", cluster, address)
         assert cluster.routes() == before - {name}
         told = verbs.does(guide, "verb heal", cluster, address)
         assert "COMPLETED after" in told
         assert cluster.routes() == before - {name}
         now = dict(cluster.workers())[address]
         assert cluster.metadata[entry(cluster.vnfc(now))] == "true"
-        labels = {
-            n["metadata"]["name"]: n["metadata"]["labels"] for n in cluster.nodes()
-        }
-        assert labels[name]["disk"] == "ssd"
+        nodes = {n["metadata"]["name"]: n for n in cluster.nodes()}
+        labels = nodes[name]["metadata"]["labels"]
+        assert (labels["media"], labels["disk"]) == ("video", "ssd")
+        assert "dedicated" in {one["key"] for one in nodes[name]["spec"]["taints"]}
         done = check(cluster)
         assert (done.returncode, "Ready, maintenance" in done.stdout) == (0, True)
         wrong = {"k8s_nodes:vnfc:none:label:a": "b"}
         assert "has no node" in cluster.modify(wrong, expect="FAILED_TEMP")
         verbs.handles(guide, "verb rollback", cluster, "ROLLED_BACK")
+        verbs.does(guide, "verb end of the maintenance", cluster, address)
+        assert cluster.routes() == before
         settings = dict.fromkeys(
             n for n in cluster.metadata if n.startswith("k8s_nodes")
         )
@@ -294,7 +298,7 @@ class TestLife:
     def test_scale_out_by_two_and_by_an_alert(self, lab, cluster, guide, web):
         before = consistent(cluster, 2)
         with exposed.held_open_at(cluster, next(iter(cluster.workers().values()))):
-            verbs.does(guide, "verb scale-out", cluster, workers="+2")
+            verbs.does(guide, "verb scale-out", cluster, values={"+1": "+2"})
         more = consistent(cluster, 4)
         assert before < more
         guide.writes("scale-alert.json", alerts.scale(cluster.id))
@@ -311,7 +315,7 @@ class TestLife:
     ):
         before = consistent(cluster, 5)
         with exposed.held_open_at(cluster, oldest_worker(cluster)):
-            verbs.does(guide, "verb scale-in", cluster, workers="-2")
+            verbs.does(guide, "verb scale-in", cluster, values={"-1": "-2"})
         smaller = consistent(cluster, 3)
         assert smaller < before
         idle = alert("WorkersIdle", cluster.id)

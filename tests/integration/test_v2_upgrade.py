@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lab import client
+from tests.integration import verbs
 from tests.integration.conftest import PARAMETERS, eventually
 from tests.integration.interruptions import attached, plays_on, wait_until_attached
 from tests.integration.v2 import REQUESTS, ClusterV2, LabV2
@@ -197,6 +198,8 @@ class TestUpgrade:
         guide.writes("upgrade.json", body)
         with cluster.by_command():
             guide.does("v2 upgrade", VNF_INSTANCE_ID=cluster.id)
+        package = {"PACKAGE_ID": newer.vnfd_id, TOO_NEW: NEW}
+        verbs.does(guide, "verb upgrade", cluster, values=package)
         assert cluster.runs() == runs
 
     def test_later_workers_have_the_new_version(self, cluster, guide):

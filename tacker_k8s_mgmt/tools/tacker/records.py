@@ -31,6 +31,8 @@ class Api:
 
     :param version: the header ``Version``. Tacker's v2 API refuses a request without
         it, and v1 does not look at it.
+    :param patch: ``Content-Type`` of a modification. SOL003 has another one, which v1
+        does not take.
     :param vnfcs: the list in ``instantiatedVnfInfo`` with the ids that a heal takes.
     """
 
@@ -38,6 +40,7 @@ class Api:
     root: str
     version: str
     vnfcs: str
+    patch: str
 
     @property
     def instances(self) -> str:
@@ -50,8 +53,10 @@ class Api:
         return f"{self.root}/vnf_lcm_op_occs"
 
 
-V1 = Api("v1", "/vnflcm/v1", "1.3.0", "vnfcResourceInfo")
-V2 = Api("v2", "/vnflcm/v2", "2.0.0", "vnfcInfo")
+_JSON = "application/json"
+_PATCH = "application/merge-patch+json"
+V1 = Api("v1", "/vnflcm/v1", "1.3.0", "vnfcResourceInfo", _JSON)
+V2 = Api("v2", "/vnflcm/v2", "2.0.0", "vnfcInfo", _PATCH)
 APIS = (V1, V2)
 
 

@@ -5,7 +5,6 @@ A VNF instance has the level of each aspect. The step is in the VNFD of its pack
 """
 
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +15,12 @@ import yaml
 from tacker_k8s_mgmt.errors import TackerError
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
-from tacker_k8s_mgmt.tools.csar import archive
 from tacker_k8s_mgmt.tools.csar.vnfd import FLAVOUR_ID, STEPS, Flavour
-from tacker_k8s_mgmt.tools.tacker import table
-from tacker_k8s_mgmt.tools.tacker.client import Request, Tacker
+from tacker_k8s_mgmt.tools.tacker import packages, table
+from tacker_k8s_mgmt.tools.tacker.client import Tacker
 from tacker_k8s_mgmt.tools.tacker.nodes import role_of
-from tacker_k8s_mgmt.tools.tacker.records import Instance, is_id
+from tacker_k8s_mgmt.tools.tacker.records import Instance
 
-_PACKAGES = "/vnfpkgm/v1/vnf_packages"
 _SIZE = re.compile("([+-]?)([0-9]{1,4})")
 
 
@@ -69,25 +66,8 @@ def aspects(tacker: Tacker, instance: Instance) -> tuple[Aspect, ...]:
 
     :raises TackerError: the VNFD cannot be had or read.
     """
-    query = {"filter": f"(eq,vnfdId,{instance.vnfd_id})"}
-    if not is_id(instance.vnfd_id):
-        raise TackerError(detail=f"{instance.title} has no id of a VNFD.")
-    found = [str(row.get("id")) for row in tacker.rows(_PACKAGES, "", query)]
-    if len(found) != 1 or not is_id(found[0]):
-        raise TackerError(
-            detail=f"Tacker shows {len(found)} VNF packages with the VNFD "
-            f"{instance.vnfd_id} to this user; one is needed."
-        )
-    path = f"{_PACKAGES}/{found[0]}/vnfd"
-    answer = tacker.send(Request("GET", path, accept="application/zip"))
-    return tuple(_aspects(_files(answer.content), instance.flavour))
-
-
-def _files(content: bytes) -> Mapping[str, bytes]:
-    with tempfile.NamedTemporaryFile(prefix="vnfd-", suffix=".zip") as file:
-        file.write(content)
-        file.flush()
-        return archive.read(Path(file.name))
+    files = packages.vnfd_files(tacker, instance.vnfd_id)
+    return tuple(_aspects(files, instance.flavour))
 
 
 def _aspects(files: Mapping[str, bytes], flavour_id: str) -> Iterator[Aspect]:

@@ -12,6 +12,7 @@ from typing import Any
 from tacker_k8s_mgmt.errors import TackerError
 from tacker_k8s_mgmt.hooks.advice import FAIL, RETRY, ROLLBACK, Verb
 from tacker_k8s_mgmt.hooks.instance_view import ENDED
+from tacker_k8s_mgmt.model.yaml_text import dig, mapping
 from tacker_k8s_mgmt.tools.tacker import records, table
 from tacker_k8s_mgmt.tools.tacker.client import Answer, Refused, Request, Tacker
 from tacker_k8s_mgmt.tools.tacker.records import APIS, Api, Instance, Occurrence
@@ -230,23 +231,77 @@ def heal(
     parameters: Mapping[str, Any] | None = None,
 ) -> Request:
     """The request that heals VNFCs."""
-    body: dict[str, Any] = {"vnfcInstanceId": list(vnfcs)}
-    body |= {"cause": cause} if cause else {}
-    return _operation(instance, "heal", {**body, **_additional(parameters)})
+    named: dict[str, Any] = {"vnfcInstanceId": list(vnfcs)}
+    named |= {"cause": cause} if cause else {}
+    return _operation(instance, "heal", {**named, **_additional(parameters)})
 
 
 def scale(
     instance: Instance,
-    body: Mapping[str, Any],
+    steps: Mapping[str, Any],
     parameters: Mapping[str, Any] | None = None,
 ) -> Request:
-    """The request that scales, with this body."""
-    return _operation(instance, "scale", {**body, **_additional(parameters)})
+    """The request that scales by these steps."""
+    return _operation(instance, "scale", {**steps, **_additional(parameters)})
+
+
+def upgrade(instance: Instance, vnfd_id: str, parameters: Mapping[str, Any]) -> Request:
+    """The request that changes the package.
+
+    :param parameters: ``additionalParams`` beside what Tacker requires.
+    :raises TackerError: the API has no such operation.
+    """
+    if table.CHANGE_VNFPKG not in table.OPERATIONS[instance.api.name]:
+        raise TackerError(
+            detail=f"Tacker's {instance.api.name} API has no change of the package, so "
+            f"{instance.title} cannot be upgraded."
+        )
+    required = {"upgrade_type": "RollingUpdate", "vdu_params": []}
+    given = {"vnfdId": vnfd_id, "additionalParams": {**required, **parameters}}
+    return _operation(instance, "change_vnfpkg", given)
+
+
+def modify(instance: Instance, metadata: Mapping[str, Any]) -> Request:
+    """The request that changes entries of the metadata."""
+    api, changed = instance.api, {"metadata": dict(metadata)}
+    return Request("PATCH", instance.path, api.version, changed, kind=api.patch)
+
+
+#: Where an instantiation names its user data, which an upgrade names again.
+_USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
+
+
+def user_data(tacker: Tacker, instance: Instance) -> dict[str, str]:
+    """What the instantiation has named as its user data; empty if nothing is known."""
+    api = instance.api
+    query = {"filter": f"(eq,vnfInstanceId,{instance.id})"}
+    rows = tacker.rows(api.operations, api.version, query)
+    every = [records.occurrence(api, row) for row in rows]
+    ours = [one for one in every if one.instance == instance.id]
+    made = [one for one in ours if one.kind == table.INSTANTIATE]
+    for one in sorted(made, key=lambda one: one.started, reverse=True)[:1]:
+        shown = tacker.document(one.path, api.version)
+        given = mapping(dig(shown, "operationParams", "additionalParams"))
+        return {k: given[k] for k in _USER_DATA if isinstance(given.get(k), str)}
+    return {}
+
+
+def refuse_wrong(instance: Instance, request: Request) -> None:
+    """Check a body by Tacker's schemas, and its settings of nodes.
+
+    :raises TackerError: Tacker, or the driver, would refuse it.
+    """
+    # Imported late: it brings the model of all parameters.
+    from tacker_k8s_mgmt.tools.csar import body, tacker_api
+
+    found = body.read(request.body, tacker_api.APIS[instance.api.name])
+    if found.problems:
+        raise TackerError(detail=f"{'; '.join(found.problems)}.")
 
 
 def _additional(parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     return {"additionalParams": dict(parameters)} if parameters else {}
 
 
-def _operation(instance: Instance, verb: str, body: Mapping[str, Any]) -> Request:
-    return Request("POST", f"{instance.path}/{verb}", instance.api.version, body)
+def _operation(instance: Instance, verb: str, content: Mapping[str, Any]) -> Request:
+    return Request("POST", f"{instance.path}/{verb}", instance.api.version, content)

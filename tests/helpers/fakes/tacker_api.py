@@ -23,7 +23,7 @@ NOT_FAILED = {
     V2: "LCM operation {id} not FAILED_TEMP.",
 }
 _PATH = re.compile(r"(/vnflcm/v[12])/(vnf_instances|vnf_lcm_op_occs)(/[^/]+)?(/\w+)?")
-_PACKAGES = re.compile(r"/vnfpkgm/v1/vnf_packages(?:/([^/]+)/vnfd)?")
+_PACKAGES = re.compile(r"/vnfpkgm/v1/vnf_packages(?:/([^/]+)(/vnfd)?)?")
 _FILTER = re.compile(r"\(eq,(\w+),([^()]*)\)")
 
 
@@ -51,6 +51,7 @@ class TackerApi:
     :ivar instead: answers in place of the next ones, by method and path.
     :ivar course: the states that an operation is in at the questions to come.
     :ivar page: rows of a page.
+    :ivar operational: the state of each package.
     """
 
     def __init__(self) -> None:
@@ -65,6 +66,7 @@ class TackerApi:
         self.instead: dict[tuple[str, str], list[Raw]] = {}
         self.course: list[str] = []
         self.page = 100
+        self.operational = "ENABLED"
 
     def instance(self, root: str, name: str, **more: Any) -> str:
         """Add an instantiated VNF instance."""
@@ -147,7 +149,7 @@ class TackerApi:
             return waiting.pop(0)
         query = {name: values[-1] for name, values in parse_qs(split.query).items()}
         if found := _PACKAGES.fullmatch(split.path):
-            return self._package(found[1], query)
+            return self._package(found[1], bool(found[2]), query)
         found = _PATH.fullmatch(split.path)
         if not found:
             return problem(404, "The resource could not be found.", "Not Found")
@@ -192,19 +194,20 @@ class TackerApi:
         listed = [{k: v for k, v in r.items() if k not in hidden} for r in part]
         return 200, link, json.dumps(listed).encode()
 
-    def _package(self, package: str | None, query: dict[str, str]) -> Raw:
+    def _package(self, package: str | None, vnfd: bool, query: dict[str, str]) -> Raw:
         if package is None:
             wanted = _FILTER.fullmatch(query.get("filter", ""))
-            rows = [
-                {"id": one}
-                for one, vnfd in self.packages
-                if wanted and vnfd == wanted[2]
-            ]
+            known = [one for one in self.packages if wanted and one[1] == wanted[2]]
+            rows = [{"id": one} for one, _ in known]
             return 200, {}, json.dumps(rows).encode()
-        content = next(
-            data for (one, _), data in self.packages.items() if one == package
-        )
-        return 200, {"Content-Type": "application/zip"}, content
+        found = next((one for one in self.packages if one[0] == package), None)
+        if found is None:
+            return problem(404, "Can not find requested vnf package", "Not Found")
+        if vnfd:
+            return 200, {"Content-Type": "application/zip"}, self.packages[found]
+        shown = {"id": package, "vnfdId": found[1], "onboardingState": "ONBOARDED"}
+        shown |= {"operationalState": self.operational}
+        return 200, {}, json.dumps(shown).encode()
 
     def _act(
         self, root: str, kind: str, row: Document, verb: str, body: Any, host: str
@@ -219,7 +222,8 @@ class TackerApi:
                 row |= {"operationState": "FAILED", "stateEnteredTime": "later"}
                 return 200, {}, json.dumps(row).encode()
             return 202, {}, b""
+        usual = "MODIFY_INFO" if verb == "update" else verb.upper()
         made = self.operation(
-            root, row["id"], body.get("type") or verb.upper(), operationState="STARTING"
+            root, row["id"], body.get("type") or usual, operationState="STARTING"
         )
         return 202, {"Location": f"{host}{root}/vnf_lcm_op_occs/{made}"}, b""

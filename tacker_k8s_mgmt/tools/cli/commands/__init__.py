@@ -49,7 +49,8 @@ _GROUPS = {
     "app": ("list", "show"),
     "cluster": (
         *("check", "kubeconfig", "labels", "list", "show"),
-        *("fail", "heal", "retry", "rollback", "scale"),
+        *("fail", "heal", "label", "maintenance", "retry", "rollback", "scale"),
+        *("taint", "upgrade"),
     ),
     "csar": ("build", "check", "cnf"),
     "inventory": ("preview",),
@@ -69,7 +70,10 @@ def class_name(command: str) -> str:
 #: The module of a command that is not in the one of its group.
 _BESIDE = {
     f"cluster {verb}": "cluster_verbs"
-    for verb in ("fail", "heal", "retry", "rollback", "scale")
+    for verb in (
+        *("fail", "heal", "label", "maintenance", "retry", "rollback", "scale"),
+        *("taint", "upgrade"),
+    )
 }
 #: Where the class of each command is, as an entry point says it. A command is imported
 #: when it is used.

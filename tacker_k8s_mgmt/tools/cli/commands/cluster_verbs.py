@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tacker-k8s-mgmt cluster heal``, ``scale``, ``retry``, ``rollback`` and ``fail``.
+"""The verbs of ``tacker-k8s-mgmt cluster`` over Tacker's API.
 
 They send requests to Tacker, with the login of a cloud, and wait for the operation.
 """
@@ -9,7 +9,12 @@ import argparse
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from tacker_k8s_mgmt.errors import TackerError
+from tacker_k8s_mgmt.features.node_settings.settings import PREFIX
 from tacker_k8s_mgmt.hooks.advice import FAIL, RETRY, ROLLBACK, Verb
+from tacker_k8s_mgmt.hooks.instance_view import PARAMETERS
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.yaml_text import mapping
 from tacker_k8s_mgmt.text import short
 from tacker_k8s_mgmt.tools.cli import base
 from tacker_k8s_mgmt.tools.cli.base import Command, UsageError
@@ -17,6 +22,7 @@ from tacker_k8s_mgmt.tools.cloud import client
 from tacker_k8s_mgmt.tools.cloud.client import Cloud
 from tacker_k8s_mgmt.tools.tacker import (
     nodes,
+    packages,
     records,
     scaling,
     table,
@@ -29,6 +35,8 @@ from tacker_k8s_mgmt.tools.tacker.records import Instance, Occurrence
 _LONGEST_ERROR = 8000  # characters of Tacker's text
 _COMPLETED = "COMPLETED"
 _PARAMETERS = "additionalParams"
+#: Options of an upgrade, and the attributes of ``ansible`` that they give.
+_KUBESPRAY = {"kubespray-root-path": "kubespray_root_path", "venv-path": "venv_path"}
 
 
 class _Verb(Command):
@@ -45,6 +53,7 @@ class _Verb(Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
+        self.add_first(parser)
         parser.add_argument(
             "name", metavar="NAME", help="name or id of the VNF instance"
         )
@@ -61,6 +70,9 @@ class _Verb(Command):
         )
         base.add_cloud(parser)
         return parser
+
+    def add_first(self, parser: argparse.ArgumentParser) -> None:
+        """Add what comes before the name."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its own arguments."""
@@ -114,6 +126,23 @@ class _Verb(Command):
 class _Operation(_Verb):
     """A verb that begins an operation."""
 
+    def request(
+        self, parsed_args: argparse.Namespace, instance: Instance
+    ) -> tuple[Request, None]:
+        """The request, if Tacker takes an operation now."""
+        verbs.ready(self._tacker, instance)
+        request = self.operation(parsed_args, instance)
+        verbs.refuse_wrong(instance, request)
+        return request, None
+
+    @abc.abstractmethod
+    def operation(self, parsed_args: argparse.Namespace, instance: Instance) -> Request:
+        """The request."""
+
+
+class _Parameterized(_Operation):
+    """One that may have parameters of its own."""
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
@@ -125,16 +154,13 @@ class _Operation(_Verb):
         )
         return parser
 
-    def request(
-        self, parsed_args: argparse.Namespace, instance: Instance
-    ) -> tuple[Request, None]:
-        """The request, if Tacker takes an operation now."""
+    def operation(self, parsed_args: argparse.Namespace, instance: Instance) -> Request:
+        """The request, with the parameters of the file."""
         parameters = _parameters(parsed_args.additional_param_file)
-        verbs.ready(self._tacker, instance)
-        return self.operation(parsed_args, instance, parameters), None
+        return self.with_parameters(parsed_args, instance, parameters)
 
     @abc.abstractmethod
-    def operation(
+    def with_parameters(
         self,
         parsed_args: argparse.Namespace,
         instance: Instance,
@@ -162,7 +188,7 @@ def _parameters(path: str | None) -> Mapping[str, Any]:
     return found
 
 
-class ClusterHeal(_Operation):
+class ClusterHeal(_Parameterized):
     """Heal nodes: Tacker rebuilds their VMs, and they join the cluster again.
 
     NODE is the name of a node as `cluster show` prints it, the name or id of its server
@@ -185,7 +211,7 @@ class ClusterHeal(_Operation):
             "--cause", default="", metavar="TEXT", help="for the record"
         )
 
-    def operation(
+    def with_parameters(
         self,
         parsed_args: argparse.Namespace,
         instance: Instance,
@@ -197,7 +223,7 @@ class ClusterHeal(_Operation):
         return verbs.heal(instance, vnfcs, parsed_args.cause, parameters)
 
 
-class ClusterScale(_Operation):
+class ClusterScale(_Parameterized):
     """Scale the workers of a cluster.
 
     `--workers +2` adds two, `--workers -1` takes one away, and `--workers 5` makes five
@@ -225,7 +251,7 @@ class ClusterScale(_Operation):
             help="the scaling aspect, where workers have several",
         )
 
-    def operation(
+    def with_parameters(
         self,
         parsed_args: argparse.Namespace,
         instance: Instance,
@@ -238,6 +264,54 @@ class ClusterScale(_Operation):
         return verbs.scale(instance, body, parameters)
 
 
+class ClusterUpgrade(_Parameterized):
+    """Change the VNF package of a cluster, and its Kubernetes version.
+
+    PACKAGE is the id of a VNF package, or that of its VNFD. With --kubernetes-version
+    the driver has kubespray upgrade the nodes; without it, only the package changes.
+    Tacker's v1 API has no such operation.
+    """
+
+    examples = (
+        "tacker-k8s-mgmt cluster upgrade my-cluster PACKAGE_ID \\\n"
+        "      --kubernetes-version 1.35.4",
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the package and the version."""
+        parser.add_argument("package", metavar="PACKAGE", help="the id of either")
+        parser.add_argument(
+            "--kubernetes-version", metavar="VERSION", help="whole, such as 1.35.4"
+        )
+        for name, attribute in _KUBESPRAY.items():
+            parser.add_argument(
+                f"--{name}", metavar="PATH", help=f"ansible.{attribute}, if it changes"
+            )
+
+    def with_parameters(
+        self,
+        parsed_args: argparse.Namespace,
+        instance: Instance,
+        parameters: Mapping[str, Any],
+    ) -> Request:
+        """The request, with the user data of the instantiation."""
+        # First: the v1 API has no package to look for.
+        verbs.upgrade(instance, "", {})
+        vnfd_id = packages.usable_vnfd(self._tacker, parsed_args.package)
+        known = verbs.user_data(self._tacker, instance)
+        ours = dict(mapping(parameters.get(PARAMETERS[0])))
+        if version := parsed_args.kubernetes_version:
+            given = mapping(ours.get("cluster"))
+            ours["cluster"] = {**given, "kubernetes_version": version}
+        paths = {
+            a: getattr(parsed_args, n.replace("-", "_")) for n, a in _KUBESPRAY.items()
+        }
+        if changed := {name: path for name, path in paths.items() if path}:
+            ours["ansible"] = {**mapping(ours.get("ansible")), **changed}
+        more = {PARAMETERS[0]: ours} if ours else {}
+        return verbs.upgrade(instance, vnfd_id, {**known, **parameters, **more})
+
+
 def _size(text: str) -> scaling.Size:
     """:raises argparse.ArgumentTypeError: it is no number of workers."""
     try:
@@ -246,6 +320,124 @@ def _size(text: str) -> scaling.Size:
         raise argparse.ArgumentTypeError(
             f"{text} is no number such as +2, -1 or 5"
         ) from None
+
+
+class _Setting(_Operation):
+    """A verb that changes settings of nodes, entries of the metadata."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the node."""
+        parser.add_argument("node", metavar="NODE", help="as `cluster show` prints it")
+
+    def operation(self, parsed_args: argparse.Namespace, instance: Instance) -> Request:
+        """The request, for the VNFC of the node."""
+        (found,) = nodes.find(instance, [parsed_args.node], self._cloud.servers)
+        if nodes.role_of(found.vnfc.vdu) is Role.LOAD_BALANCER:
+            raise TackerError(detail=f"{parsed_args.node} is no node of the cluster.")
+        entries = self.entries(parsed_args)
+        prefix = f"{PREFIX}:vnfc:{found.vnfc.id}:"
+        return verbs.modify(instance, {f"{prefix}{n}": v for n, v in entries.items()})
+
+    @abc.abstractmethod
+    def entries(self, parsed_args: argparse.Namespace) -> Mapping[str, str | None]:
+        """The ends of the entries' names, with their values; None removes one."""
+
+
+class ClusterLabel(_Setting):
+    """Set or remove labels of a node, which it keeps when it is rebuilt.
+
+    KEY=VALUE sets a label, and KEY- removes it. They are entries in the metadata of the
+    VNF instance; `cluster labels` lists all of them.
+    """
+
+    examples = (
+        "tacker-k8s-mgmt cluster label my-cluster worker-10-10-0-5 disk=ssd",
+        "tacker-k8s-mgmt cluster label my-cluster worker-10-10-0-5 disk-",
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the labels."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "labels", metavar="LABEL", nargs="+", type=_label, help="KEY=VALUE or KEY-"
+        )
+
+    def entries(self, parsed_args: argparse.Namespace) -> Mapping[str, str | None]:
+        """Return an entry for each label."""
+        return {f"label:{key}": value for key, value in parsed_args.labels}
+
+
+class ClusterTaint(_Setting):
+    """Set or remove taints of a node, which it keeps when it is rebuilt.
+
+    KEY=VALUE:EFFECT or KEY:EFFECT sets a taint, and KEY:EFFECT- removes it. They are
+    entries in the metadata of the VNF instance; `cluster labels` lists all of them.
+    """
+
+    examples = (
+        "tacker-k8s-mgmt cluster taint my-cluster worker-10-10-0-5 \\\n"
+        "      dedicated=video:NoSchedule",
+        "tacker-k8s-mgmt cluster taint my-cluster worker-10-10-0-5 \\\n"
+        "      dedicated:NoSchedule-",
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the taints."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "taints",
+            metavar="TAINT",
+            nargs="+",
+            type=_taint,
+            help="KEY=VALUE:EFFECT, KEY:EFFECT or KEY:EFFECT-",
+        )
+
+    def entries(self, parsed_args: argparse.Namespace) -> Mapping[str, str | None]:
+        """Return an entry for each taint."""
+        return {f"taint:{name}": value for name, value in parsed_args.taints}
+
+
+def _label(text: str) -> tuple[str, str | None]:
+    """:raises argparse.ArgumentTypeError: it is neither a label nor the end of one."""
+    key, sign, value = text.partition("=")
+    if key and sign:
+        return key, value
+    if len(text) > 1 and text.endswith("-") and not sign:
+        return text[:-1], None
+    raise argparse.ArgumentTypeError(f"{text} is neither KEY=VALUE nor KEY-")
+
+
+def _taint(text: str) -> tuple[str, str | None]:
+    """:raises argparse.ArgumentTypeError: it is neither a taint nor the end of one."""
+    before, sign, effect = text.rpartition(":")
+    key, _, value = before.partition("=")
+    if not (sign and key and effect.strip("-")):
+        raise argparse.ArgumentTypeError(
+            f"{text} is neither KEY=VALUE:EFFECT nor KEY:EFFECT-"
+        )
+    removed = effect.endswith("-")
+    return f"{key}:{effect.removesuffix('-')}", None if removed else value
+
+
+class ClusterMaintenance(_Setting):
+    """Take a node out of service, or into it again.
+
+    `begin` has the node drained, tainted and taken out of the load balancer; `end`
+    gives it back. It stays in maintenance when it is rebuilt.
+    """
+
+    examples = (
+        "tacker-k8s-mgmt cluster maintenance begin my-cluster worker-10-10-0-5",
+        "tacker-k8s-mgmt cluster maintenance end my-cluster worker-10-10-0-5",
+    )
+
+    def add_first(self, parser: argparse.ArgumentParser) -> None:
+        """Add what is wanted."""
+        parser.add_argument("what", choices=("begin", "end"))
+
+    def entries(self, parsed_args: argparse.Namespace) -> Mapping[str, str | None]:
+        """Return the one entry."""
+        return {"maintenance": "true" if parsed_args.what == "begin" else None}
 
 
 class _Handling(_Verb):

@@ -51,6 +51,10 @@ ARGUMENTS = {
     "app show": (journals.VNF, "web", *CONFIG),
     "cluster list": CONFIG,
     "cluster heal": (journals.VNF, "load balancer", "--print"),
+    "cluster upgrade": (journals.VNF, journals.VNF, "--print"),
+    "cluster label": (journals.VNF, "load balancer", "a=b", "--print"),
+    "cluster taint": (journals.VNF, "load balancer", "a:NoExecute", "--print"),
+    "cluster maintenance": ("begin", journals.VNF, "load balancer", "--print"),
     "cluster scale": (journals.VNF, "--workers", "+1", "--print"),
     **{
         f"cluster {verb}": (journals.VNF, "--print")
