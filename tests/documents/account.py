@@ -78,6 +78,7 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "kubectl --kubeconfig my-cluster.conf config *",
         "kubectl --kubeconfig my-cluster.conf get *",
         "tacker-k8s-mgmt cluster kubeconfig 7b5e0f0a-*",
+        "tacker-k8s-mgmt cluster access 7b5e0f0a-*",
     ),
     "kubeconfig as root": (
         'sudo "$(command -v tacker-k8s-mgmt)" cluster kubeconfig *',

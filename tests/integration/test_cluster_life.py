@@ -280,7 +280,7 @@ class TestGuide:
         )
         assert told.count(" Ready ") == len(NODES)
         assert "tacker-k8s-mgmt-users:alice.view, until 20" in told
-        for name in ("my-cluster.conf", "alice.conf"):
+        for name in ("my-cluster.conf", "alice.conf", "vim.json", "vim.yaml"):
             assert (guide.place / name).stat().st_mode & 0o077 == 0
 
     def test_kubeconfig_as_root(self, cluster, guide):

@@ -15,7 +15,7 @@ from tacker_k8s_mgmt.model.vim import PersonAccess
 from tacker_k8s_mgmt.remote import https
 from tacker_k8s_mgmt.remote.timing import closing_after
 from tacker_k8s_mgmt.tools.cli.base import NotDone
-from tacker_k8s_mgmt.tools.cli.commands import cluster
+from tacker_k8s_mgmt.tools.cli.commands import cluster_access
 from tests.helpers.kubeapi import make_certificate
 
 
@@ -104,7 +104,7 @@ class TestOfAPerson:
 
     def test_a_token_that_is_taken_is_good(self, tmp_path):
         with server(tmp_path, OK) as (url, ca, asked):
-            cluster.verify(url, PersonAccess("a", SecretStr("t0ken"), "", ca))
+            cluster_access.verify(url, PersonAccess("a", SecretStr("t0ken"), "", ca))
         assert b"GET /api HTTP/1.1\r\n" in asked[0]
         assert b"Authorization: Bearer t0ken\r\n" in asked[0]
 
@@ -121,7 +121,7 @@ class TestOfAPerson:
             server(tmp_path, *texts) as (url, ca, _),
             pytest.raises(NotDone, match=why),
         ):
-            cluster.verify(url, PersonAccess("a", SecretStr("t"), "", ca))
+            cluster_access.verify(url, PersonAccess("a", SecretStr("t"), "", ca))
 
     def test_a_server_that_trickles_is_given_up(self, tmp_path, monkeypatch):
         monkeypatch.setattr(
@@ -131,5 +131,5 @@ class TestOfAPerson:
         with server(tmp_path, *texts, pause=0.2) as (url, ca, _):
             begun = time.monotonic()
             with pytest.raises(NotDone, match="cannot be used"):
-                cluster.verify(url, PersonAccess("a", SecretStr("t"), "", ca))
+                cluster_access.verify(url, PersonAccess("a", SecretStr("t"), "", ca))
             assert time.monotonic() - begun < 5

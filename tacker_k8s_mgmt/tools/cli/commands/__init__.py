@@ -45,12 +45,16 @@ errors of :mod:`tacker_k8s_mgmt.errors` and ``OSError`` with 1; their texts are 
 
 import re
 
+#: Of ``cluster``: what changes one, through Tacker.
+_VERBS = (
+    *("fail", "heal", "label", "maintenance", "retry", "rollback", "scale"),
+    *("taint", "upgrade"),
+)
 _GROUPS = {
     "app": ("list", "show"),
     "cluster": (
-        *("check", "kubeconfig", "labels", "list", "show"),
-        *("fail", "heal", "label", "maintenance", "retry", "rollback", "scale"),
-        *("taint", "upgrade"),
+        *("access", "check", "kubeconfig", "labels", "list", "show"),
+        *_VERBS,
     ),
     "csar": ("build", "check", "cnf"),
     "inventory": ("preview",),
@@ -69,11 +73,8 @@ def class_name(command: str) -> str:
 
 #: The module of a command that is not in the one of its group.
 _BESIDE = {
-    f"cluster {verb}": "cluster_verbs"
-    for verb in (
-        *("fail", "heal", "label", "maintenance", "retry", "rollback", "scale"),
-        *("taint", "upgrade"),
-    )
+    **dict.fromkeys(("cluster access", "cluster kubeconfig"), "cluster_access"),
+    **dict.fromkeys((f"cluster {verb}" for verb in _VERBS), "cluster_verbs"),
 }
 #: Where the class of each command is, as an entry point says it. A command is imported
 #: when it is used.

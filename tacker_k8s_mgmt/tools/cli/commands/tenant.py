@@ -5,7 +5,6 @@
 """
 
 import argparse
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +16,12 @@ from tacker_k8s_mgmt.status.facts import Row, Source
 from tacker_k8s_mgmt.tools.cli import base, cluster_report, host_records
 from tacker_k8s_mgmt.tools.cli.base import Command, NotDone, UsageError
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
+from tacker_k8s_mgmt.tools.cli.commands.cluster_access import connection_info
 from tacker_k8s_mgmt.tools.render.console import Console
 
 if TYPE_CHECKING:
     from tacker_k8s_mgmt.features.tenants.feature import TenantsReport
     from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
-
-_VIM_TYPES = ("ETSINFV.KUBERNETES.V_1", "ETSINFV.HELM.V_3")
 
 
 class TenantAccess(Command):
@@ -94,13 +92,7 @@ class TenantAccess(Command):
                 f"Tenant {args.tenant} has no token in the cluster; modify the VNF "
                 "instance again with k8s_tenants in its metadata."
             )
-        entry = {
-            "vimType": _VIM_TYPES[args.helm],
-            "interfaceInfo": {"endpoint": url, "ssl_ca_cert": access.ca_certificate},
-            "accessInfo": {"bearer_token": access.token.get_secret_value()},
-        }
-        document = {"vimConnectionInfo": {args.tenant: entry}}
-        text = json.dumps(document, indent=2) + "\n"
+        text = connection_info(args.tenant, url, access, helm=args.helm)
         base.write_new(path, text, force=args.force)
         base.show(f"{path}: {url}, namespace {args.tenant}")
 

@@ -12,7 +12,7 @@ import yaml
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.tools.cli.base import NotDone
-from tacker_k8s_mgmt.tools.cli.commands.cluster import kubeconfig_text, verify
+from tacker_k8s_mgmt.tools.cli.commands.cluster_access import kubeconfig_text, verify
 from tests.helpers.kubectl_server import needs_kubectl
 
 pytestmark = needs_kubectl

@@ -14,7 +14,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.vim import PersonAccess
 from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.cli.base import NotDone
-from tacker_k8s_mgmt.tools.cli.commands import cluster as kubeconfig
+from tacker_k8s_mgmt.tools.cli.commands import cluster_access as kubeconfig
 from tests.helpers.operations import instantiated
 from tests.helpers.requests import VNF, params
 

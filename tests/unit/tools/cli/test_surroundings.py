@@ -61,6 +61,7 @@ ARGUMENTS = {
         for verb in ("fail", "retry", "rollback")
     },
     "cluster kubeconfig": (journals.VNF, "--user", "a", "-o", "-", *CONFIG),
+    "cluster access": (journals.VNF, "-o", "vim.json", *CONFIG),
     "tenant access": (journals.VNF, "blue", *CONFIG),
 }
 LINES = {
