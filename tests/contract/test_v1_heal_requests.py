@@ -23,7 +23,7 @@ from tests.helpers.operations import dependencies
 from tests.helpers.requests import params
 
 objects.register_all()
-VNFC = str(uuid.uuid4())
+VNFC = "0c9d5b8e-6a3f-4d17-9f42-5e1b7c80a2d6"
 LISTED = [objects.VnfcResourceInfo(id=VNFC, vdu_id="worker")]
 
 

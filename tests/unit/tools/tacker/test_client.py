@@ -2,7 +2,6 @@
 """Answers that Tacker should not give, and instances that are looked for."""
 
 import json
-import uuid
 
 import pytest
 
@@ -13,7 +12,7 @@ from tacker_k8s_mgmt.tools.tacker.client import Refused, Request, Silent, Tacker
 from tests.helpers.fakes.tacker_api import problem
 from tests.helpers.hostile import DEEP
 
-NOBODY = str(uuid.uuid4())
+NOBODY = "167066e7-099e-4694-8021-2a700452d4b3"
 PATH = records.V2.instances
 
 
