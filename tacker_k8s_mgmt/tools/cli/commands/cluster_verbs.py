@@ -88,9 +88,14 @@ class _Verb(Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Send it, and wait."""
-        args = parsed_args
+        args, cloud = parsed_args, self.cloud_name(parsed_args)
+        if not (cloud or client.is_named()):
+            raise UsageError(
+                "no cloud is named: give --os-cloud, or set OS_CLOUD, or OS_AUTH_URL "
+                "and the rest of a login"
+            )
         with self.status("Asking …"):
-            self._cloud: Cloud = client.connect(self.cloud_name(args))
+            self._cloud: Cloud = client.connect(cloud)
             self._tacker = Tacker(self._cloud)
             instance = verbs.find_instance(self._tacker, args.name)
             request, former = self.request(args, instance)

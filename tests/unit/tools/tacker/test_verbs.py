@@ -393,3 +393,13 @@ def test_what_v2_does_not_roll_back(run, tacker, cluster, kind):
     code, _, err = run("rollback", "my-cluster")
     assert (code, tacker.sent) == (1, [])
     assert f"Tacker's v2 API has no rollback of {kind}" in err
+
+
+@pytest.mark.parametrize("verb", ["heal", "retry", "scale"])
+def test_without_a_login_the_ways_to_give_one_are_named(monkeypatch, run, verb):
+    for name in ("OS_CLOUD", "OS_AUTH_URL"):
+        monkeypatch.delenv(name, raising=False)
+    words = {"heal": ("worker",), "scale": ("--workers", "+1")}.get(verb, ())
+    code, _, err = run(verb, "my-cluster", *words)
+    assert code == 2
+    assert "no cloud is named: give --os-cloud, or set OS_CLOUD" in err
