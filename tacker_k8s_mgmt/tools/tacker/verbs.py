@@ -14,13 +14,17 @@ from tacker_k8s_mgmt.hooks.advice import FAIL, RETRY, ROLLBACK, Verb
 from tacker_k8s_mgmt.hooks.instance_view import ENDED
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping
 from tacker_k8s_mgmt.tools.tacker import records, table
-from tacker_k8s_mgmt.tools.tacker.client import Answer, Refused, Request, Tacker
+from tacker_k8s_mgmt.tools.tacker.client import Answer, Refused, Request, Silent, Tacker
 from tacker_k8s_mgmt.tools.tacker.records import APIS, Api, Instance, Occurrence
 
 #: Seconds in which the conductor of the v2 API may still hold an instance whose
 #: operation has ended, and Tacker's error until then (``OtherOperationInProgress``).
 HELD = 10.0
 _IS_HELD = "Other LCM operation"
+_MAYBE = (
+    "It is not known whether Tacker has taken the request: look at `openstack vnflcm "
+    "op list` before you send it again."
+)
 #: What a filter may have as a value: Tacker's two parsers quote differently.
 _PLAIN = re.compile(r"[0-9A-Za-z._-]+")
 _ABSENT = (403, 404)
@@ -214,6 +218,9 @@ def send(tacker: Tacker, request: Request) -> Answer:
             held = error.status == 409 and _IS_HELD in str(error)
             if not held or time.monotonic() > end:
                 raise
+        except Silent as error:
+            # Sent again, it might be done twice.
+            raise Silent(hint=_MAYBE, **error.fields) from error
         time.sleep(1)
 
 

@@ -33,6 +33,26 @@ def problem(status: int, detail: str, title: str = "Conflict") -> Raw:
     return status, {}, json.dumps(body).encode()
 
 
+def instantiated(root: str, vdus: dict[str, str]) -> tuple[Document, dict[str, str]]:
+    """``instantiatedVnfInfo``, and the ids that a heal takes.
+
+    :param vdus: by the ids of their servers, as the ids of VNFCs are.
+    """
+    resources, infos, healed = [], [], {}
+    for server, vdu in vdus.items():
+        resource = {"id": str(uuid.uuid4()), "vduId": vdu}
+        resources.append({**resource, "computeResource": {"resourceId": server}})
+        info = {"id": f"{vdu}-{server}", "vduId": vdu}
+        infos.append({**info, "vnfcResourceInfoId": resource["id"]})
+        healed[server] = resource["id"] if root == V1 else info["id"]
+    level = {"aspectId": "worker_instance", "scaleLevel": 0}
+    found: Document = {"flavourId": "simple", "scaleStatus": [level]}
+    found["vnfcResourceInfo"] = resources
+    if root == V2:
+        found |= {"vnfcInfo": infos, "maxScaleLevels": [{**level, "scaleLevel": 7}]}
+    return found, healed
+
+
 def vnfd_zip(files: dict[str, str]) -> bytes:
     """The VNFD as Tacker sends it."""
     packed = io.BytesIO()

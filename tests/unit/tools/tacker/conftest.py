@@ -61,19 +61,6 @@ def servers(home):
     return ids
 
 
-def vnfcs(api, ids):
-    """The VNFCs of these servers, as an API shows them; the ids that a heal takes."""
-    resources, infos, healed = [], [], {}
-    for vm, server in ids.items():
-        vdu = vm.rstrip("2")
-        resource = {"id": str(uuid.uuid4()), "vduId": vdu}
-        resources.append({**resource, "computeResource": {"resourceId": server}})
-        info = {"id": f"{vdu}-{server}", "vduId": vdu}
-        infos.append({**info, "vnfcResourceInfoId": resource["id"]})
-        healed[vm] = resource["id"] if api == "v1" else info["id"]
-    return {"vnfcResourceInfo": resources, "vnfcInfo": infos}, healed
-
-
 def vnfd(api, edit=lambda text: text):
     """The VNFD of the sample package, as Tacker sends it."""
     version = {"v1": V1, "v2": V2}[api]
@@ -86,12 +73,9 @@ def vnfd(api, edit=lambda text: text):
 def cluster(openstack, tacker, api, tmp_path):
     """A cluster with two workers: its ids, and what runs a command on it."""
     ids = servers(tmp_path)
-    listed, healed = vnfcs(api, ids)
-    levels = [{"aspectId": "worker_instance", "scaleLevel": 0}]
-    info = {"flavourId": "simple", "scaleStatus": levels, **listed}
-    if api == "v2":
-        highest = [{"aspectId": "worker_instance", "scaleLevel": 7}]
-        info["maxScaleLevels"] = highest
+    vdus = {server: vm.rstrip("2") for vm, server in ids.items()}
+    info, vnfcs = tacker_api.instantiated(ROOTS[api], vdus)
+    healed = {vm: vnfcs[server] for vm, server in ids.items()}
     one = tacker.instance(ROOTS[api], "my-cluster", instantiatedVnfInfo=info)
     document = tacker.rows[ROOTS[api], "vnf_instances"][one]
     tacker.packages[str(uuid.uuid4()), document["vnfdId"]] = vnfd(api)

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tacker_k8s_mgmt.tools.tacker import waiting
 from tests.helpers.fakes import tacker_api
 from tests.unit.tools.tacker.conftest import vnfd
 
@@ -143,6 +144,37 @@ def test_print_shows_the_request_and_sends_nothing(run, tacker, cluster):
         f"Version: {version}",
     ]
     assert json.loads(shown) == {"vnfcInstanceId": [cluster.vnfcs["workerNode"]]}
+
+
+def test_ctrl_c_leaves_the_operation_running(run, tacker, cluster, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    tacker.course = ["PROCESSING"] * 9
+    monkeypatch.setattr(waiting.time, "sleep", interrupted)
+    code, _, err = run("heal", "my-cluster", WORKER)
+    (one,) = tacker.rows[cluster.root, "vnf_lcm_op_occs"]
+    assert (code, err) == (130, f"The operation {one} continues in Tacker.\n")
+
+
+def test_an_operation_that_fails(run, tacker, cluster):
+    tacker.course = ["PROCESSING", "FAILED_TEMP"]
+    code, out, err = run("heal", "my-cluster", WORKER)
+    assert code == 1
+    assert out.splitlines()[-1].startswith("FAILED_TEMP after ")
+    assert err == f"Next: `tacker-k8s-mgmt cluster retry my-cluster` or {V1_FAIL}.\n"
+    tacker.rows[cluster.root, "vnf_lcm_op_occs"].clear()
+    # What the v2 API refuses while it is STARTING.
+    tacker.course = ["STARTING", "ROLLED_BACK"]
+    code, _, err = run("heal", "my-cluster", WORKER)
+    assert (code, err) == (1, "")
+
+
+def test_where_tacker_names_no_operation(run, tacker, cluster):
+    path = f"{cluster.path}/heal"
+    tacker.instead["POST", path] = [(202, {"Location": "http://x/../y"}, b"")]
+    code, out, _ = run("heal", "my-cluster", WORKER)
+    assert (code, out.endswith("(Tacker does not say which)\n")) == (0, True)
 
 
 # --- scale

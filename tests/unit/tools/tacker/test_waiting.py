@@ -144,6 +144,8 @@ def test_a_request_is_sent_again_while_the_instance_is_held(clock):
 @pytest.mark.parametrize("error", [refused(409, "not FAILED_TEMP"), GONE])
 def test_no_other_request_is_sent_twice(clock, error):
     tacker = Held(1, error)
-    with pytest.raises(TackerError):
+    with pytest.raises(TackerError) as caught:
         verbs.send(tacker, Request("POST", "/x"))
     assert tacker.times == 0
+    maybe = "It is not known whether Tacker has taken the request"
+    assert (maybe in str(caught.value)) is (error is GONE)
