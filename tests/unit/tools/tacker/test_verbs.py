@@ -2,10 +2,10 @@
 """The verbs from the command line to what Tacker gets."""
 
 import json
+import time
 
 import pytest
 
-from tacker_k8s_mgmt.tools.tacker import waiting
 from tests.helpers.fakes import tacker_api
 from tests.unit.tools.tacker.conftest import vnfd
 
@@ -151,7 +151,7 @@ def test_ctrl_c_leaves_the_operation_running(run, tacker, cluster, monkeypatch):
         raise KeyboardInterrupt
 
     tacker.course = ["PROCESSING"] * 9
-    monkeypatch.setattr(waiting.time, "sleep", interrupted)
+    monkeypatch.setattr(time, "sleep", interrupted)
     code, _, err = run("heal", "my-cluster", WORKER)
     (one,) = tacker.rows[cluster.root, "vnf_lcm_op_occs"]
     assert (code, err) == (130, f"The operation {one} continues in Tacker.\n")
