@@ -4,15 +4,17 @@
 import json
 import os
 import sys
+import types
 from typing import Any
 
 import pytest
 
 from lab.cloud.base import KEY_PAIR
+from lab.cloud.state import State
 from lab.services import compute, images, network
 from tacker_k8s_mgmt.errors import CloudError
 from tacker_k8s_mgmt.tools.cloud import client
-from tacker_k8s_mgmt.tools.cloud.facts import Flavor, Image, Quota, Subnet
+from tacker_k8s_mgmt.tools.cloud.facts import Flavor, Image, Quota, Server, Subnet
 from tests.helpers.hostile import DEEP
 from tests.helpers.openstack_cloud import PASSWORD, PROJECT
 
@@ -60,6 +62,23 @@ def test_keypairs_and_quotas(cloud):
     quotas = cloud.network_quotas()
     assert quotas["ports"] == Quota(network.QUOTAS["port"], 0)
     assert "security_group_rules" in quotas
+
+
+def test_servers(cloud, openstack):
+    assert cloud.servers() == []
+    with State(f"{os.environ['LAB_STATE']}/cloud").edit() as records:
+        for number in (1, 2):
+            port = {"id": str(number), "address": f"10.0.0.{number}", "mac": ""}
+            records["ports"][str(number)] = {**port, "network_id": "n"}
+        row = {"id": "s", "name": "vm", "status": "ACTIVE", "ports": ["1", "2"]}
+        records["servers"]["s"] = row
+    assert cloud.servers() == [Server("s", "vm", ("10.0.0.1", "10.0.0.2"))]
+
+
+@pytest.mark.parametrize("addresses", [None, "a", [], {"n": None}, {"n": ["a"]}])
+def test_a_server_with_odd_addresses(addresses):
+    one = types.SimpleNamespace(id="s", name=None, addresses=addresses)
+    assert set(client._server(one).addresses) <= {""}
 
 
 def test_networks(cloud):

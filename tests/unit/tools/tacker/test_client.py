@@ -2,10 +2,11 @@
 """Answers that Tacker should not give, and instances that are looked for."""
 
 import json
+import socket
 
 import pytest
 
-from tacker_k8s_mgmt.errors import TackerError
+from tacker_k8s_mgmt.errors import CloudError, TackerError
 from tacker_k8s_mgmt.tools.cloud import client as cloud_client
 from tacker_k8s_mgmt.tools.tacker import client, records, verbs
 from tacker_k8s_mgmt.tools.tacker.client import Refused, Request, Silent, Tacker
@@ -82,6 +83,28 @@ def test_an_answer_that_breaks_off(asked, tacker):
 def test_no_server_at_all(asked, openstack):
     asked._address = "http://127.0.0.1:1"
     with pytest.raises(Silent, match="Tacker does not answer"):
+        asked.document(PATH, "2.0.0")
+
+
+def test_a_server_that_never_answers(asked, monkeypatch):
+    monkeypatch.setattr(cloud_client, "LIMIT", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        asked._address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(Silent, match=r"Tacker does not answer: .*timed out"):
+            asked.document(PATH, "2.0.0")
+
+
+def test_a_cloud_without_tacker(openstack):
+    openstack.absent.add("nfv-orchestration")
+    with pytest.raises(CloudError, match="catalogue has no Tacker"):
+        Tacker(cloud_client.connect())
+
+
+def test_a_login_that_keystone_takes_no_more(asked, tacker, openstack, monkeypatch):
+    """While the verb waits, the token ends and the password was changed."""
+    monkeypatch.setattr("tests.helpers.openstack_cloud.PASSWORD", "another")
+    answers(tacker, PATH, problem(401, "no", "Unauthorized"))
+    with pytest.raises(TackerError, match="Keystone does not take the login"):
         asked.document(PATH, "2.0.0")
 
 
