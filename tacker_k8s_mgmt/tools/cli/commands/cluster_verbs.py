@@ -159,19 +159,10 @@ class _Parameterized(_Operation):
         )
         return parser
 
-    def operation(self, parsed_args: argparse.Namespace, instance: Instance) -> Request:
-        """The request, with the parameters of the file."""
-        parameters = _parameters(parsed_args.additional_param_file)
-        return self.with_parameters(parsed_args, instance, parameters)
-
-    @abc.abstractmethod
-    def with_parameters(
-        self,
-        parsed_args: argparse.Namespace,
-        instance: Instance,
-        parameters: Mapping[str, Any],
-    ) -> Request:
-        """The request."""
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Read the parameters before anything that takes time."""
+        self._parameters = _parameters(parsed_args.additional_param_file)
+        return super().take_action(parsed_args)
 
 
 def _parameters(path: str | None) -> Mapping[str, Any]:
@@ -216,16 +207,11 @@ class ClusterHeal(_Parameterized):
             "--cause", default="", metavar="TEXT", help="for the record"
         )
 
-    def with_parameters(
-        self,
-        parsed_args: argparse.Namespace,
-        instance: Instance,
-        parameters: Mapping[str, Any],
-    ) -> Request:
+    def operation(self, parsed_args: argparse.Namespace, instance: Instance) -> Request:
         """The request, for the VNFCs of the nodes."""
         found = nodes.find(instance, parsed_args.nodes, self._cloud.servers)
         vnfcs = [member.vnfc.id for member in found]
-        return verbs.heal(instance, vnfcs, parsed_args.cause, parameters)
+        return verbs.heal(instance, vnfcs, parsed_args.cause, self._parameters)
 
 
 class ClusterScale(_Parameterized):
@@ -256,17 +242,12 @@ class ClusterScale(_Parameterized):
             help="the scaling aspect, where workers have several",
         )
 
-    def with_parameters(
-        self,
-        parsed_args: argparse.Namespace,
-        instance: Instance,
-        parameters: Mapping[str, Any],
-    ) -> Request:
+    def operation(self, parsed_args: argparse.Namespace, instance: Instance) -> Request:
         """The request, in steps of the aspect."""
         known = scaling.aspects(self._tacker, instance)
         aspect = scaling.choose(instance, known, parsed_args.aspect)
         body = scaling.request_body(instance, aspect, parsed_args.workers)
-        return verbs.scale(instance, body, parameters)
+        return verbs.scale(instance, body, self._parameters)
 
 
 class ClusterUpgrade(_Parameterized):
@@ -293,28 +274,23 @@ class ClusterUpgrade(_Parameterized):
                 f"--{name}", metavar="PATH", help=f"ansible.{attribute}, if it changes"
             )
 
-    def with_parameters(
-        self,
-        parsed_args: argparse.Namespace,
-        instance: Instance,
-        parameters: Mapping[str, Any],
-    ) -> Request:
+    def operation(self, parsed_args: argparse.Namespace, instance: Instance) -> Request:
         """The request, with the user data of the instantiation."""
         # First: the v1 API has no package to look for.
         verbs.upgrade(instance, "", {})
         vnfd_id = packages.usable_vnfd(self._tacker, parsed_args.package)
         known = verbs.user_data(self._tacker, instance)
-        ours = dict(mapping(parameters.get(PARAMETERS[0])))
+        ours = dict(mapping(self._parameters.get(PARAMETERS[0])))
         if version := parsed_args.kubernetes_version:
-            given = mapping(ours.get("cluster"))
-            ours["cluster"] = {**given, "kubernetes_version": version}
+            cluster = mapping(ours.get("cluster"))
+            ours["cluster"] = {**cluster, "kubernetes_version": version}
         paths = {
             a: getattr(parsed_args, n.replace("-", "_")) for n, a in _KUBESPRAY.items()
         }
         if changed := {name: path for name, path in paths.items() if path}:
             ours["ansible"] = {**mapping(ours.get("ansible")), **changed}
         more = {PARAMETERS[0]: ours} if ours else {}
-        return verbs.upgrade(instance, vnfd_id, {**known, **parameters, **more})
+        return verbs.upgrade(instance, vnfd_id, {**known, **self._parameters, **more})
 
 
 def _size(text: str) -> scaling.Size:
