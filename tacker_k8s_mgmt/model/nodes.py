@@ -85,6 +85,16 @@ ROLES: Mapping[Role, RoleSpec] = MappingProxyType(
 )
 
 
+def role_of(vdu: str) -> Role | None:
+    """The role that a VDU's name tells; None for none.
+
+    What is in front of nodes may be named after them, so its words count first.
+    """
+    by_name = sorted(ROLES, key=lambda role: bool(ROLES[role].groups))
+    fits = (r for r in by_name if re.search(ROLES[r].vdu, vdu, re.IGNORECASE))
+    return next(fits, None)
+
+
 @dataclass(frozen=True)
 class Machine:
     """A VM as Heat describes it.

@@ -246,26 +246,26 @@ def _resource(server, vdu, stack):
 COUNTS = {
     V1: {
         "instantiate_start": (1, 1, 13, 3),
-        "instantiate_end": (1, 3, 64, 47),
-        "scale_end": (1, 3, 39, 48),
+        "instantiate_end": (1, 3, 64, 49),
+        "scale_end": (1, 3, 39, 50),
         "scale_start": (1, 3, 33, 39),
         # With what a check asks of the stack that Tacker's heal updates.
         "heal_start": (1, 7, 30, 43),
-        "heal_end": (1, 3, 36, 48),
+        "heal_end": (1, 3, 36, 50),
         "terminate_start": (1, 0, 0, 2),
         "terminate_end": (1, 0, 7, 2),
     },
     V2: {
         "instantiate_start": (1, 0, 13, 3),
-        "instantiate_end": (1, 2, 64, 47),
+        "instantiate_end": (1, 2, 64, 49),
         "scale_start": (1, 2, 33, 39),
         "scale_end": (0, 0, 0, 0),
         "heal_start": (1, 2, 30, 43),
-        "heal_end": (1, 2, 36, 48),
+        "heal_end": (1, 2, 36, 50),
         "terminate_start": (1, 0, 7, 4),
         "terminate_end": (0, 0, 0, 0),
         "scale_start of a scale-out": (1, 2, 10, 3),
-        "scale_end of a scale-out": (1, 2, 39, 48),
+        "scale_end of a scale-out": (1, 2, 39, 50),
     },
 }
 #: Bytes that no hook exceeds; those of a poll count, so there is room.

@@ -4,7 +4,6 @@
 VNFD and Base HOT of the package that the request is for tell both.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tacker_k8s_mgmt.errors import PackageError
-from tacker_k8s_mgmt.model.nodes import ROLES, Role
+from tacker_k8s_mgmt.model.nodes import Role, role_of
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, sequence
 from tacker_k8s_mgmt.request import structure
 from tacker_k8s_mgmt.request.reader import ClusterRequest
@@ -231,16 +230,6 @@ class Vms:
     ssh_cp: str = ""
     nic_cp: str = ""
     group: str = ""
-
-
-def role_of(vdu: str) -> Role | None:
-    """The role that a VDU's name tells.
-
-    What is in front of nodes may be named after them, so its words count first.
-    """
-    by_name = sorted(ROLES, key=lambda role: bool(ROLES[role].groups))
-    fits = (r for r in by_name if re.search(ROLES[r].vdu, vdu, re.IGNORECASE))
-    return next(fits, None)
 
 
 def roles(package: Package) -> dict[Role, Vms]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tacker_k8s_mgmt.errors import TackerError
 from tacker_k8s_mgmt.model.network_plugins import address
-from tacker_k8s_mgmt.model.nodes import ROLES, Role
+from tacker_k8s_mgmt.model.nodes import ROLES, Role, role_of
 from tacker_k8s_mgmt.tools.cloud.facts import Server
 from tacker_k8s_mgmt.tools.tacker.records import Instance, Vnfc
 
@@ -44,7 +44,7 @@ class Member:
         role = role_of(self.vnfc.vdu)
         if role is Role.LOAD_BALANCER:
             return (BALANCER,)
-        roles = [role] if role else [Role.CONTROL_PLANE, Role.WORKER]
+        roles = [role] if role else [r for r, spec in ROLES.items() if spec.groups]
         addresses = self.server.addresses if self.server else ()
         return tuple(f"{r.value}-{text}" for r in roles for text in _dashed(addresses))
 
@@ -53,14 +53,6 @@ class Member:
         """What it is called in texts."""
         named = " or ".join(self.nodes[:_SHOWN]) or "not in Nova"
         return f"{named} ({self.vnfc.vdu}, VNFC {self.vnfc.id})"
-
-
-def role_of(vdu: str) -> Role | None:
-    """The role that the name of a VDU tells; None for none."""
-    return next(
-        (r for r, spec in ROLES.items() if re.search(spec.vdu, vdu, re.IGNORECASE)),
-        None,
-    )
 
 
 def _dashed(addresses: Sequence[str]) -> Iterator[str]:

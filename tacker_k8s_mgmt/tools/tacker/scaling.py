@@ -13,12 +13,11 @@ from typing import TypeGuard
 import yaml
 
 from tacker_k8s_mgmt.errors import TackerError
-from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.nodes import Role, role_of
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping, parse_yaml, sequence
 from tacker_k8s_mgmt.tools.csar.vnfd import FLAVOUR_ID, STEPS, Flavour
 from tacker_k8s_mgmt.tools.tacker import packages, table
 from tacker_k8s_mgmt.tools.tacker.client import Tacker
-from tacker_k8s_mgmt.tools.tacker.nodes import role_of
 from tacker_k8s_mgmt.tools.tacker.records import Instance
 
 _SIZE = re.compile("([+-]?)([0-9]{1,4})")
@@ -112,7 +111,7 @@ def choose(instance: Instance, known: Sequence[Aspect], name: str | None) -> Asp
         aspect
         for aspect in known
         if aspect.name in instance.levels
-        and Role.CONTROL_PLANE not in map(role_of, aspect.vdus)
+        and all(role_of(vdu) in (None, Role.WORKER) for vdu in aspect.vdus)
     ]
     found = [aspect for aspect in usable if name in (None, aspect.name)]
     if len(found) == 1:

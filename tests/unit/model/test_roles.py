@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.model.nodes import ROLES, Role, RoleSpec
+from tacker_k8s_mgmt.model.nodes import ROLES, Role, RoleSpec, role_of
 from tacker_k8s_mgmt.request.reader import ClusterRequest
-from tacker_k8s_mgmt.tools.cloud.demand import role_of
 from tests.helpers.requests import BALANCER, params
 from tests.tree import ROOT
 

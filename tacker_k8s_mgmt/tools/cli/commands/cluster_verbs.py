@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.errors import TackerError
 from tacker_k8s_mgmt.features.node_settings.settings import PREFIX
 from tacker_k8s_mgmt.hooks.advice import FAIL, RETRY, ROLLBACK, Verb
 from tacker_k8s_mgmt.hooks.instance_view import PARAMETERS
-from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.nodes import Role, role_of
 from tacker_k8s_mgmt.model.yaml_text import mapping
 from tacker_k8s_mgmt.text import short
 from tacker_k8s_mgmt.tools.cli import base
@@ -313,7 +313,7 @@ class _Setting(_Operation):
     def operation(self, parsed_args: argparse.Namespace, instance: Instance) -> Request:
         """The request, for the VNFC of the node."""
         (found,) = nodes.find(instance, [parsed_args.node], self._cloud.servers)
-        if nodes.role_of(found.vnfc.vdu) is Role.LOAD_BALANCER:
+        if role_of(found.vnfc.vdu) is Role.LOAD_BALANCER:
             raise TackerError(detail=f"{parsed_args.node} is no node of the cluster.")
         entries = self.entries(parsed_args)
         prefix = f"{PREFIX}:vnfc:{found.vnfc.id}:"
