@@ -26,7 +26,7 @@ _NOT_HERE = "not without Tacker, which unit tests do not import: "
 #: The readers that are not fed, and why.
 TRUSTED: Mapping[str, str] = {
     "tools.cli.__init__.main": _OURS,
-    "tools.cli.commands.cluster._seconds": _ARGPARSE,
+    "tools.cli.commands.cluster_access._seconds": _ARGPARSE,
     "tools.cli.commands.request._value": _OPERATOR,
     "tools.cli.base.seconds": _ARGPARSE,
     "tools.cli.base.count": _ARGPARSE,
