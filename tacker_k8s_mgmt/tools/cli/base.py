@@ -11,6 +11,7 @@ import os
 import pwd
 import re
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -174,6 +175,8 @@ def check_output(path: Path, *, force: bool) -> None:
         raise UsageError(f"there is no directory {path.parent}")
 
 
+#: Seconds between two outputs with ``--watch``.
+WATCH_SECONDS = 5.0
 _JSON = "json"
 #: The form of output for people.
 TABLE = "table"
@@ -211,6 +214,16 @@ class Reporting(cliff.command.Command):
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run it; its errors become a line and an exit code."""
         return self._reported(lambda: self.take_action(parsed_args) or OK)
+
+    def _watched(self, parsed_args: argparse.Namespace, act: Callable[[], int]) -> int:
+        """Do it once, or with ``--watch`` until Ctrl-C."""
+        while getattr(parsed_args, "watch", False):
+            # A terminal has the latest only, a file or pipe all of them.
+            show("\x1b[H\x1b[2J\x1b[3J" if sys.stdout.isatty() else "\n", end="")
+            show(f"{clock(time.time())}, every {WATCH_SECONDS:g} s until Ctrl-C")
+            self._reported(act)
+            time.sleep(WATCH_SECONDS)
+        return self._reported(act)
 
     def _reported(self, act: Callable[[], int]) -> int:
         try:
@@ -322,6 +335,15 @@ def _printable(value: Any) -> Any:
     return value
 
 
+def add_watch(parser: argparse.ArgumentParser) -> None:
+    """Add the option that repeats a list or report."""
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help=f"show it again every {WATCH_SECONDS:g} seconds, until Ctrl-C",
+    )
+
+
 def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
@@ -352,8 +374,8 @@ class Lister(cliff.lister.Lister, Command):
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run it and print the list."""
-        return self._reported(
-            lambda: super(Lister, self).run(parsed_args) or self._code
+        return self._watched(
+            parsed_args, lambda: super(Lister, self).run(parsed_args) or self._code
         )
 
     def produce_output(
@@ -467,4 +489,4 @@ class Report(cliff.show.ShowOne, Command):
             super(Report, self).run(parsed_args)
             return self._code
 
-        return self._reported(act)
+        return self._watched(parsed_args, act)

@@ -11,7 +11,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Node, name_nodes
 from tacker_k8s_mgmt.status import rows
 from tacker_k8s_mgmt.status.facts import Answers, Source
-from tacker_k8s_mgmt.tools.cli import host_records
+from tacker_k8s_mgmt.tools.cli import base, host_records
 from tacker_k8s_mgmt.tools.cli.base import NotDone, Outcome, Report, UsageError
 from tacker_k8s_mgmt.tools.render.console import Console
 
@@ -45,6 +45,7 @@ class ClusterReport(Report):
         parser = super().get_parser(prog_name)
         parser.add_argument("vnf", metavar="VNF", help="id or name of the VNF instance")
         host_records.add_config_file(parser)
+        base.add_watch(parser)
         return parser
 
     @abc.abstractmethod

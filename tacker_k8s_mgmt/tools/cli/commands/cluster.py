@@ -60,6 +60,7 @@ class ClusterCheck(ClusterReport):
     examples = (
         f"tacker-k8s-mgmt cluster check {base.EXAMPLE_ID}",
         f"tacker-k8s-mgmt cluster check {base.EXAMPLE_ID} --json",
+        f"tacker-k8s-mgmt cluster check {base.EXAMPLE_ID} --watch",
     )
 
     def compare(self, survey: "ClusterInspection", vnf_id: str) -> ClusterComparison:
@@ -415,6 +416,7 @@ class ClusterList(Lister):
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         host_records.add_config_file(parser)
+        base.add_watch(parser)
         return parser
 
     def take_action(

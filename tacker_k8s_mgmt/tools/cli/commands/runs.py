@@ -186,6 +186,7 @@ class RunsList(Lister):
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         host_records.add_state_path(parser)
+        base.add_watch(parser)
         return parser
 
     def take_action(

@@ -4,6 +4,7 @@
 import builtins
 import json
 import re
+import time
 import types
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -371,3 +372,35 @@ class TestShow:
         assert re.search(rf"{WORKER} +- +- +10\.10\.0\.5", out)
         assert "Could not be asked: Heat." in out
         assert "No differences" not in out
+
+
+class TestWatch:
+    @pytest.fixture
+    def between(self, monkeypatch):
+        """What is done in the pauses; Ctrl-C is pressed when nothing is left."""
+        done = []
+
+        def sleep(seconds):
+            assert seconds == 5
+            if not done:
+                raise KeyboardInterrupt
+            done.pop(0)()
+
+        monkeypatch.setattr(time, "sleep", sleep)
+        return done
+
+    def test_it_is_shown_again_until_ctrl_c(self, opened, capsys, between):
+        between += [lambda: None] * 2
+        assert main(["cluster", "check", VNF, "--watch"]) == 130
+        out = capsys.readouterr().out
+        assert out.count("No differences.") == 3
+        assert out.count(", every 5 s until Ctrl-C\n") == 3
+        # Only a terminal is cleared.
+        assert "\x1b" not in out
+
+    def test_it_goes_on_where_something_cannot_be_asked(self, opened, capsys, between):
+        opened.view.faults.add("machines")
+        between.append(opened.view.faults.clear)
+        assert main(["cluster", "check", VNF, "--watch"]) == 130
+        out = capsys.readouterr().out
+        assert out.index("Could not be asked: Heat") < out.index("No differences.")

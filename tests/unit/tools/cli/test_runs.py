@@ -20,7 +20,14 @@ from oslo_config import cfg
 
 from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.cli.commands import runs as runs_follow
-from tests.unit.tools.cli.journals import ERROR, VNF, Recorder, completed, failed
+from tests.unit.tools.cli.journals import (
+    ERROR,
+    OTHER,
+    VNF,
+    Recorder,
+    completed,
+    failed,
+)
 
 COMMAND = [sys.executable, "-m", "tacker_k8s_mgmt.tools.cli", "runs"]
 LIMIT = 60
@@ -88,6 +95,20 @@ def test_steps_that_do_not_concern_the_operation_are_counted(tmp_path, capsys, v
     assert "load balancer" not in out
     assert "VIM" not in out
     assert "heal_end completed after 4.5 s\n2 steps had nothing to do.\n" in out
+
+
+def test_a_list_is_shown_again_with_watch(tmp_path, capsys, monkeypatch):
+    def sleep(seconds):
+        if (tmp_path / "journal" / f"{OTHER}.jsonl").exists():
+            raise KeyboardInterrupt
+        completed(tmp_path, vnf_id=OTHER)
+
+    completed(tmp_path)
+    monkeypatch.setattr(time, "sleep", sleep)
+    assert runs(tmp_path, "list", "--watch") == 130
+    first, second = capsys.readouterr().out.split("until Ctrl-C\n")[1:]
+    assert (first.count(VNF), first.count(OTHER)) == (1, 0)
+    assert (second.count(VNF), second.count(OTHER)) == (1, 1)
 
 
 SLOW = [
