@@ -134,3 +134,43 @@ def test_results_facts_and_recap_are_those_of_linear(tmp_path, program, playbook
 )
 def test_so_they_are_with_options(tmp_path, program, options):
     compare(tmp_path, program, *options, "conditions.yml", "includes.yml")
+
+
+SEND = """
+import importlib.util, json, sys, types
+spec = importlib.util.spec_from_file_location("k8s_linear", sys.argv[1])
+plugin = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(plugin)
+sent = []
+
+class Queue:
+    def send_task_result(self, *given):
+        sent.append(given)
+        if len(sent) == 1:
+            raise TypeError("cannot pickle it")
+
+strategy = object.__new__(plugin.StrategyModule)
+strategy._final_q, strategy._pending_results = Queue(), 0
+host = types.SimpleNamespace(name="h1")
+task = types.SimpleNamespace(_uuid="t1", dump_attrs=lambda: {"name": "odd"})
+executor = types.SimpleNamespace(_task=task)
+strategy._send(host, task, {"odd": object()}, executor)
+print(json.dumps([*sent[1], strategy._pending_results]))
+"""
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_result_that_cannot_be_sent_is_a_failure_with_its_reason(program):
+    """As Ansible's worker process has it."""
+    python = Path(program).parent / "python"
+    done = subprocess.run(
+        [python, "-c", SEND, PLUGIN],
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    host, task, result, fields, pending = json.loads(done.stdout)
+    assert (host, task, fields, pending) == ("h1", "t1", {}, 1)
+    assert (result["failed"], result["msg"]) == (True, "cannot pickle it")
+    assert "TypeError: cannot pickle it" in result["exception"]
