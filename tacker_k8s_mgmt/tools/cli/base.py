@@ -217,10 +217,13 @@ class Reporting(cliff.command.Command):
 
     def _watched(self, parsed_args: argparse.Namespace, act: Callable[[], int]) -> int:
         """Do it once, or with ``--watch`` until Ctrl-C."""
+        # Programs get one document after the other, and nothing between them.
+        for_people = getattr(parsed_args, "formatter", None) in (None, TABLE)
         while getattr(parsed_args, "watch", False):
-            # A terminal has the latest only, a file or pipe all of them.
-            show("\x1b[H\x1b[2J\x1b[3J" if sys.stdout.isatty() else "\n", end="")
-            show(f"{clock(time.time())}, every {WATCH_SECONDS:g} s until Ctrl-C")
+            if for_people:
+                # A terminal has the latest only, a file or pipe all of them.
+                show("\x1b[H\x1b[2J\x1b[3J" if sys.stdout.isatty() else "\n", end="")
+                show(f"{clock(time.time())}, every {WATCH_SECONDS:g} s until Ctrl-C")
             self._reported(act)
             time.sleep(WATCH_SECONDS)
         return self._reported(act)

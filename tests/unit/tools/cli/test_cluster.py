@@ -398,6 +398,12 @@ class TestWatch:
         # Only a terminal is cleared.
         assert "\x1b" not in out
 
+    def test_a_program_gets_documents_only(self, opened, capsys, between):
+        between.append(lambda: None)
+        assert main(["cluster", "check", VNF, "--watch", "--json"]) == 130
+        first, second = capsys.readouterr().out.split("\n}\n{\n")
+        assert json.loads(first + "\n}") == json.loads("{\n" + second)
+
     def test_it_goes_on_where_something_cannot_be_asked(self, opened, capsys, between):
         opened.view.faults.add("machines")
         between.append(opened.view.faults.clear)
