@@ -246,8 +246,8 @@ _USUAL = frozenset({"spec", "status"})
 def check_fields(resource: Resource, body: Any, *, is_apply: bool) -> None:
     """Refuse a field that the kind does not have.
 
-    :raises ApiError: 500 in an apply (structured-merge-diff), else 400 (the strict
-        decoder), with the server's text.
+    :raises ApiError: 500 in an apply (as in kubernetes/kubernetes issue 122480), else
+        400 (the strict decoder).
     """
     if resource.key not in RESOURCES or resource.kind == "Event":
         return
@@ -258,8 +258,9 @@ def check_fields(resource: Resource, body: Any, *, is_apply: bool) -> None:
     kind, version = resource.kind, resource.api_version()
     if is_apply:
         metadata = body.get("metadata") or {}
-        place = "/".join(filter(None, map(metadata.get, ("namespace", "name"))))
-        text = f"failed to create typed patch object ({place}; {version}, Kind={kind})"
+        place = "/".join(metadata.get(name) or "" for name in ("namespace", "name"))
+        shown = version if resource.group else f"/{version}"
+        text = f"failed to create typed patch object ({place}; {shown}, Kind={kind})"
         raise ApiError(500, "", f"{text}: .{unknown[0]}: field not declared in schema")
     fields = ", ".join(f'unknown field "{name}"' for name in unknown)
     raise bad_request(

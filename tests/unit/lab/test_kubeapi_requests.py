@@ -156,7 +156,7 @@ def test_an_unknown_path_is_404_and_a_broken_body_400(kube):
 
 
 class TestUnknownFields:
-    """In the words of kube-apiserver 1.35."""
+    """In an apply in the words of kube-apiserver (kubernetes/kubernetes 122480)."""
 
     BODY = {
         "apiVersion": "v1",
@@ -178,7 +178,7 @@ class TestUnknownFields:
             )
             assert (status, answer["message"]) == (
                 500,
-                f"failed to create typed patch object (default/{name}; v1, "
+                f"failed to create typed patch object (default/{name}; /v1, "
                 "Kind=Secret): .typo: field not declared in schema",
             )
 
