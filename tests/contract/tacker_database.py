@@ -26,6 +26,7 @@ from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.model.vim import VimSpec
 from tacker_k8s_mgmt.request import reader as parameters
+from tests.contract.v1_instances import create_row
 
 Params = dict[str, Any] | None
 _ATTRIBUTE = "k8s_cluster_installation_param"
@@ -34,21 +35,7 @@ _ATTRIBUTE = "k8s_cluster_installation_param"
 def _instance(
     context: Any, params: Params, stack: str | None = "stack", name: str = "cluster"
 ) -> str:
-    one = objects.VnfInstance(
-        context=context,
-        vnf_instance_name=name,
-        instantiation_state="INSTANTIATED",
-        vnfd_id=str(uuid.uuid4()),
-        vnf_provider="us",
-        vnf_product_name="cluster",
-        vnf_software_version="1",
-        vnfd_version="1",
-        vnf_pkg_id=str(uuid.uuid4()),
-        tenant_id="tenant",
-        vnf_metadata={},
-        vim_connection_info=[],
-    )
-    one.create()
+    one = create_row(context, name)
     one.instantiated_vnf_info = objects.InstantiatedVnfInfo(
         context=context,
         vnf_instance_id=one.id,

@@ -22,6 +22,8 @@ from tacker.sol_refactored import objects as v2_objects
 from tacker.sol_refactored.common import lcm_op_occ_utils
 from tacker.sol_refactored.conductor import conductor_rpc_v2
 
+from tests.contract.v1_instances import create_row
+
 ADDRESS = "http://tacker.example:9890"
 CONTEXT = tacker_context.Context("user", "tenant", is_admin=True)
 _VIM: dict[str, Any] = {
@@ -122,21 +124,7 @@ class Rest:
 
     def v1_instance(self, name: str, state: str = "INSTANTIATED") -> str:
         """A VNF instance of the v1 API."""
-        one = objects.VnfInstance(
-            context=CONTEXT,
-            vnf_instance_name=name,
-            instantiation_state=state,
-            vnfd_id=str(uuid.uuid4()),
-            vnf_provider="us",
-            vnf_product_name="cluster",
-            vnf_software_version="1",
-            vnfd_version="1",
-            vnf_pkg_id=str(uuid.uuid4()),
-            tenant_id="tenant",
-            vnf_metadata={},
-            vim_connection_info=[],
-        )
-        one.create()
+        one = create_row(CONTEXT, name, instantiation_state=state)
         one.vim_connection_info = [
             objects.VimConnectionInfo(
                 id="vim", vim_id=str(uuid.uuid4()), vim_type="openstack", access_info={}

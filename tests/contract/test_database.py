@@ -27,7 +27,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, vim_registry
 from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.model.vim import HelmLogin, VimSpec
-from tests.contract.v1_instances import saved_instance
+from tests.contract.v1_instances import create_row, saved_instance
 
 
 @pytest.fixture
@@ -234,21 +234,7 @@ def deadlocks(number, table="vnf_instances"):
 @pytest.fixture
 def stored(context):
     """A VNF instance as Tacker has it, in its tables."""
-    made = objects.VnfInstance(
-        context=context,
-        vnf_instance_name="cluster",
-        instantiation_state="INSTANTIATED",
-        vnfd_id=str(uuid.uuid4()),
-        vnf_provider="us",
-        vnf_product_name="cluster",
-        vnf_software_version="1",
-        vnfd_version="1",
-        vnf_pkg_id=str(uuid.uuid4()),
-        tenant_id="tenant",
-        vnf_metadata={"mine": "1"},
-        vim_connection_info=[],
-    )
-    made.create()
+    made = create_row(context, vnf_metadata={"mine": "1"})
     # create() drops what it does not know.
     made.vnf_metadata = {"mine": "1"}
     made.save()

@@ -23,7 +23,7 @@ from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE, CnfHookV1
 from tacker_k8s_mgmt.hooks.v1 import hook as v1_context
 from tacker_k8s_mgmt.hooks.v1.instance import find
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
-from tests.contract.v1_instances import GOOD, NAME, OpenSite
+from tests.contract.v1_instances import GOOD, NAME, OpenSite, create_row
 from tests.helpers.operations import FIFTY_FIVE, FIVE, instantiated
 
 DISK = {"k8s_nodes:worker:label:disk": "ssd"}
@@ -37,21 +37,7 @@ def context():
 @pytest.fixture
 def vnf(context):
     """An instance whose VNFCs are the servers of the fake site."""
-    one = objects.VnfInstance(
-        context=context,
-        vnf_instance_name="cluster",
-        instantiation_state="INSTANTIATED",
-        vnfd_id=str(uuid.uuid4()),
-        vnf_provider="us",
-        vnf_product_name="cluster",
-        vnf_software_version="1",
-        vnfd_version="1",
-        vnf_pkg_id=str(uuid.uuid4()),
-        tenant_id="tenant",
-        vnf_metadata={"owner": "us"},
-        vim_connection_info=[],
-    )
-    one.create()
+    one = create_row(context, vnf_metadata={"owner": "us"})
     one.instantiated_vnf_info = objects.InstantiatedVnfInfo(
         context=context,
         vnf_instance_id=one.id,

@@ -4,6 +4,9 @@
 import contextlib
 import types
 import uuid
+from typing import Any
+
+from tacker import objects
 
 from tacker_k8s_mgmt.hooks.v1.driver import MgmtDriver
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook
@@ -100,3 +103,24 @@ def saved_instance():
 
 
 DEFINITIONS = "vnfd/simple/Definitions/kubernetes_df_simple.yaml"
+
+
+def create_row(context: Any, name: str = "cluster", **fields: Any) -> Any:
+    """A VNF instance in Tacker's table; *fields* are others than the usual ones."""
+    usual = {
+        "instantiation_state": "INSTANTIATED",
+        "vnfd_id": str(uuid.uuid4()),
+        "vnf_provider": "us",
+        "vnf_product_name": "cluster",
+        "vnf_software_version": "1",
+        "vnfd_version": "1",
+        "vnf_pkg_id": str(uuid.uuid4()),
+        "tenant_id": "tenant",
+        "vnf_metadata": {},
+        "vim_connection_info": [],
+    }
+    one = objects.VnfInstance(
+        context=context, vnf_instance_name=name, **{**usual, **fields}
+    )
+    one.create()
+    return one

@@ -338,6 +338,28 @@ def _printable(value: Any) -> Any:
     return value
 
 
+def add_force(parser: argparse.ArgumentParser) -> None:
+    """Add the option that replaces the file of an output."""
+    parser.add_argument("--force", action="store_true", help="replace an existing FILE")
+
+
+def add_private_output(
+    parser: argparse.ArgumentParser, default: str, more: str = ""
+) -> None:
+    """Add the options for a file that has secrets.
+
+    :param default: its name, as the help has it.
+    """
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"readable by its owner only (default: {default}){more}",
+    )
+    add_force(parser)
+
+
 def add_watch(parser: argparse.ArgumentParser) -> None:
     """Add the option that repeats a list or report."""
     parser.add_argument(

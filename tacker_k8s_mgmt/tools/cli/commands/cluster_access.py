@@ -109,17 +109,7 @@ class ClusterKubeconfig(Command):
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("vnf", metavar="VNF", help="id or name of the VNF instance")
-        parser.add_argument(
-            "-o",
-            "--output",
-            type=Path,
-            metavar="FILE",
-            help="readable by its owner only (default: VNF.kubeconfig); - is standard "
-            "output",
-        )
-        parser.add_argument(
-            "--force", action="store_true", help="replace an existing FILE"
-        )
+        base.add_private_output(parser, "VNF.kubeconfig", "; - is standard output")
         parser.add_argument(
             "--user",
             type=_person,
@@ -244,17 +234,7 @@ class ClusterAccess(Command):
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("vnf", metavar="VNF", help="id or name of the VNF instance")
-        parser.add_argument(
-            "-o",
-            "--output",
-            type=Path,
-            metavar="FILE",
-            help="readable by its owner only (default: VNF.json, with --vim-file "
-            "VNF.yaml)",
-        )
-        parser.add_argument(
-            "--force", action="store_true", help="replace an existing FILE"
-        )
+        base.add_private_output(parser, "VNF.json, with --vim-file VNF.yaml")
         form = parser.add_mutually_exclusive_group()
         form.add_argument(
             "--helm", action="store_true", help="for CNFs from Helm charts (v2)"

@@ -63,9 +63,7 @@ class CsarBuild(Report):
         parser.add_argument(
             "-o", "--output", type=Path, metavar="FILE", help="default: FLAVOUR.zip"
         )
-        parser.add_argument(
-            "--force", action="store_true", help="replace an existing FILE"
-        )
+        base.add_force(parser)
         parser.add_argument(
             "--api",
             choices=sorted(APIS),
@@ -306,9 +304,7 @@ class CsarCnf(Report):
             "Scripts; default: the sample",
         )
         parser.add_argument("-o", "--output", type=Path, metavar="FILE", required=True)
-        parser.add_argument(
-            "--force", action="store_true", help="replace an existing FILE"
-        )
+        base.add_force(parser)
         parser.add_argument(
             "--api", choices=sorted(build.DRIVER_FILES), default=V1.name
         )

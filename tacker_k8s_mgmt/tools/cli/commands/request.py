@@ -115,9 +115,7 @@ class RequestInit(Command):
             default="instantiate.json",
             help="where to; - is standard output (default: %(default)s)",
         )
-        parser.add_argument(
-            "--force", action="store_true", help="replace an existing FILE"
-        )
+        base.add_force(parser)
         parser.add_argument(
             "--package",
             type=Path,

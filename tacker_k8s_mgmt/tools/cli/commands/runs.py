@@ -347,9 +347,7 @@ class RunsShow(Report):
             metavar="FILE",
             help="write the timeline to FILE as one page for a browser",
         )
-        parser.add_argument(
-            "--force", action="store_true", help="replace an existing FILE"
-        )
+        base.add_force(parser)
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:

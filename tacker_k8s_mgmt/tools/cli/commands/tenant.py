@@ -51,16 +51,7 @@ class TenantAccess(Command):
         parser = super().get_parser(prog_name)
         parser.add_argument("vnf", metavar="VNF", help="id or name of the VNF instance")
         parser.add_argument("tenant", metavar="TENANT", help="name of the tenant")
-        parser.add_argument(
-            "-o",
-            "--output",
-            type=Path,
-            metavar="FILE",
-            help="readable by its owner only (default: TENANT.json)",
-        )
-        parser.add_argument(
-            "--force", action="store_true", help="replace an existing FILE"
-        )
+        base.add_private_output(parser, "TENANT.json")
         parser.add_argument(
             "--helm", action="store_true", help="for CNFs from Helm charts"
         )
