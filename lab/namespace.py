@@ -152,6 +152,7 @@ def user_environment(
         **own,
         **credentials(),
         **places(settings),
+        "TACKER_K8S_MGMT_CONFIG": str(settings.etc / "tacker.conf"),
         "PATH": os.pathsep.join(filter(None, path)),
         "PYTHONWARNINGS": "ignore",
     }

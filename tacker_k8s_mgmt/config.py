@@ -4,12 +4,16 @@
 Every remote call and every wait takes its limit from here. All limits are seconds.
 """
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from oslo_config import cfg
 
 GROUP = "k8s_mgmt"
+#: Environment variable with the paths of configuration files, joined with ``:``.
+VARIABLE = "TACKER_K8S_MGMT_CONFIG"
 KEY_DIRECTORY = "/etc/tacker/k8s-mgmt/keys"
 SECRET_DIRECTORY = "/etc/tacker/k8s-mgmt/secrets"  # noqa: S105
 #: Variables that no task of kubespray uses on the Ansible server itself.
@@ -234,6 +238,28 @@ class Limits:
 def register(conf: cfg.ConfigOpts) -> None:
     """Make the options known to *conf*; calling it again is harmless."""
     conf.register_opts(OPTIONS, group=GROUP)
+
+
+def files_of_environment() -> list[str]:
+    """The configuration files that :data:`VARIABLE` names; none where it is not set."""
+    return [path for path in os.environ.get(VARIABLE, "").split(":") if path]
+
+
+def read(conf: cfg.ConfigOpts, files: Sequence[str] = ()) -> None:
+    """Read Tacker's configuration.
+
+    :param files: its files; none: those of :data:`VARIABLE`, else those that the
+        conductor finds by itself.
+    :raises cfg.Error: a file cannot be read or understood.
+    """
+    named = files_of_environment()
+    conf(
+        args=[word for file in files for word in ("--config-file", file)],
+        project="tacker",
+        prog="tacker-conductor",
+        default_config_files=named or None,
+        default_config_dirs=[] if named else None,
+    )
 
 
 def list_opts() -> list[tuple[str, tuple[cfg.Opt, ...]]]:

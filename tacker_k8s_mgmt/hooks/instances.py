@@ -177,9 +177,8 @@ def _readable() -> Iterator[None]:
 
 
 def _configure(files: Sequence[str]) -> None:
-    args = [word for file in files for word in ("--config-file", file)]
     try:
-        cfg.CONF(args=args, project="tacker", prog="tacker-conductor")
+        config.read(cfg.CONF, files)
     except (cfg.Error, OSError, ValueError) as error:
         raise errors.TackerConfigError(
             detail=f"Tacker's configuration could not be read: {_line(error)}.",
@@ -188,7 +187,7 @@ def _configure(files: Sequence[str]) -> None:
     if not cfg.CONF.config_file:
         raise errors.TackerConfigError(
             detail="There is no tacker.conf where Tacker looks for it.",
-            hint="Name it with --config-file.",
+            hint=f"Name it with --config-file, or in {config.VARIABLE}.",
         )
     config.register(cfg.CONF)
     # A service waits for its database; a command fails at once.

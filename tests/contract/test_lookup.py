@@ -136,8 +136,8 @@ def test_a_name_of_several_or_of_none_is_refused(check, known):
 class TestList:
     @pytest.fixture
     def rows(self, config_file, _quick):
-        words = ("cluster", "list", "--config-file", config_file, "--json")
-        done = python("-m", "tacker_k8s_mgmt.tools.cli", *words)
+        command = ("-m", "tacker_k8s_mgmt.tools.cli", "cluster", "list", "--json")
+        done = python(*command, TACKER_K8S_MGMT_CONFIG=config_file)
         assert done.returncode == 0, done.stderr
         assert "secret" not in done.stdout
         return {row["VNF Instance ID"]: row for row in json.loads(done.stdout)}

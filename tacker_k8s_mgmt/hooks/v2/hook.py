@@ -209,11 +209,8 @@ class V2Site(Site):
         return self._call.package
 
 
-#: Environment variable with the paths of configuration files, joined with ``:``.
-VARIABLE = "TACKER_K8S_MGMT_CONFIG"
 #: The script's log, below the driver's state directory.
 LOG_FILE = "k8s-mgmt.log"
-_LOG_PROJECT = "tacker"
 
 
 def read() -> cfg.ConfigOpts:
@@ -224,20 +221,13 @@ def read() -> cfg.ConfigOpts:
 
     :raises TackerError: naming the file that cannot be read.
     """
-    paths = [path for path in os.environ.get(VARIABLE, "").split(":") if path]
     conf = cfg.ConfigOpts()
     config.register(conf)
     conf.register_opt(cfg.StrOpt("state_path", default="/var/lib/tacker"))
     log.register_options(conf)
     try:
         for options in (conf, cfg.CONF):
-            options(
-                args=[],
-                project=_LOG_PROJECT,
-                prog="tacker-conductor",
-                default_config_files=paths or None,
-                default_config_dirs=[] if paths else None,
-            )
+            config.read(options)
         for name in conf[config.GROUP]:
             # oslo checks a value on access.
             conf[config.GROUP][name]
@@ -251,11 +241,12 @@ def read() -> cfg.ConfigOpts:
         reason = f"{error.config_file} cannot be understood"
     except (cfg.Error, ValueError) as error:
         reason = str(error).rstrip(".")
-    source = f", which {VARIABLE} names" if paths else ""
+    source = f", which {config.VARIABLE} names" if config.files_of_environment() else ""
     raise errors.TackerError(
         detail=f"Tacker's configuration cannot be used: {reason}{source}.",
         hint="The conductor's user must be able to read it. It is looked for where "
-        f"Tacker looks, or where {VARIABLE} says in the conductor's environment.",
+        f"Tacker looks, or where {config.VARIABLE} says in the conductor's "
+        "environment.",
     )
 
 
@@ -289,5 +280,5 @@ def log_to(conf: cfg.ConfigOpts, path: str) -> None:
         ("use_stderr", False),
     ):
         conf.set_override(name, value)
-    log.setup(conf, _LOG_PROJECT)
+    log.setup(conf, "tacker")
     logging.captureWarnings(True)

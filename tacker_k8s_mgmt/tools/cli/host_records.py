@@ -26,8 +26,8 @@ def add_config_file(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="Tacker's configuration; may be given several times (default: where the "
-        "conductor looks for it)",
+        help="Tacker's configuration; may be given several times (default: the files "
+        "that $TACKER_K8S_MGMT_CONFIG names, else where the conductor looks for it)",
     )
 
 
@@ -77,9 +77,8 @@ def _values(files: Sequence[str]) -> dict[str, Any]:
     config.register(conf)
     # Tacker's own, on which a default is based.
     conf.register_opt(cfg.StrOpt("state_path"))
-    words = [word for file in files for word in ("--config-file", file)]
     try:
-        conf(args=words, project="tacker", prog="tacker-conductor")
+        config.read(conf, files)
         values = {
             option.dest: conf[config.GROUP][option.dest] for option in config.OPTIONS
         }

@@ -57,6 +57,7 @@ def test_a_users_command_gets_credentials_places_and_programs_but_no_proxy(tmp_p
     assert found["OS_USERNAME"] == settings.USER
     assert found["LAB_STATE"] == str(lab.state)
     assert found["LAB_CLOUD_STATE"] == str(lab.cloud)
+    assert found["TACKER_K8S_MGMT_CONFIG"] == str(lab.etc / "tacker.conf")
     assert found["EDITOR"] == "vi"
     assert not [name for name in found if name.lower().endswith("_proxy")]
     path = found["PATH"].split(":")

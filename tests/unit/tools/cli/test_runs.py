@@ -354,6 +354,20 @@ class TestConfiguration:
         assert main(["runs", "list"]) == 0
         assert VNF in capsys.readouterr().out
 
+    def test_the_files_of_the_environment_take_its_place(
+        self, tmp_path, monkeypatch, capsys
+    ):
+        completed(tmp_path / "own")
+        first, second = tmp_path / "tacker.conf", tmp_path / "more.conf"
+        first.write_text("[k8s_mgmt]\nstate_path = /none\n")
+        second.write_text(f"[k8s_mgmt]\nstate_path = {tmp_path}/own\n")
+        monkeypatch.setenv("TACKER_K8S_MGMT_CONFIG", f"{first}:{second}")
+        assert main(["runs", "list"]) == 0
+        assert VNF in capsys.readouterr().out
+        # A file that is given counts alone.
+        assert main(["runs", "list", "--config-file", str(first)]) == 1
+        assert "/none" in capsys.readouterr().err
+
     def test_a_file_that_is_not_there_is_named(self, tmp_path, capsys):
         path = str(tmp_path / "none.conf")
         assert main(["runs", "list", "--config-file", path]) == 2
