@@ -9,6 +9,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 # Registers the conductor's options, such as those for Barbican.
@@ -16,10 +17,12 @@ import tacker.cmd.conductor  # noqa: F401
 from oslo_config import cfg
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
+from tacker import context as tacker_context
 
 from tacker_k8s_mgmt import config, errors, text
 from tacker_k8s_mgmt.hooks.advice import Advice
 from tacker_k8s_mgmt.hooks.instance_view import ClusterSummary
+from tacker_k8s_mgmt.hooks.v1 import database
 from tacker_k8s_mgmt.hooks.v1 import lookup as v1_lookup
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.operations.state import OperationContext
@@ -66,6 +69,24 @@ def listed(config_files: Sequence[str] = ()) -> list[ClusterSummary]:
     with _readable():
         every = [*v1_lookup.listed(), *v2_lookup.listed()]
     return sorted(every, key=lambda cluster: (cluster.name, cluster.vnf_id))
+
+
+def operation_state(occurrence: str, config_files: Sequence[str] = ()) -> str:
+    """The state of an LCM operation occurrence, of either API.
+
+    :param occurrence: its id.
+    :param config_files: as in :func:`open_cluster`.
+    :returns: "" if Tacker has none of this id.
+    :raises TackerError: Tacker's database cannot be read.
+    """
+    _configure(config_files)
+    context = tacker_context.get_admin_context()
+    with _readable():
+        states = (
+            database.ask(context, partial(api.operation_state, occurrence=occurrence))
+            for api in (v1_lookup, v2_lookup)
+        )
+        return next(filter(None, states), "")
 
 
 def run(

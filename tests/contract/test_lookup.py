@@ -133,6 +133,18 @@ def test_a_name_of_several_or_of_none_is_refused(check, known):
     assert "Tacker has no VNF instance nobody, " in check("nobody").stderr
 
 
+@pytest.mark.usefixtures("_quick")
+def test_the_state_of_an_operation_of_either_api(known, config_file, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys; from tacker_k8s_mgmt.hooks import instances;"
+        "print([instances.operation_state(one, sys.argv[1:2]) for one in sys.argv[2:]])"
+    )
+    operations = (known["operation"], known["v2 operation"], NOBODY)
+    done = python(str(program), config_file, *operations)
+    assert done.stdout == "['FAILED_TEMP', 'FAILED_TEMP', '']\n", done.stderr
+
+
 class TestList:
     @pytest.fixture
     def rows(self, config_file, _quick):

@@ -67,6 +67,16 @@ def _listed(
     return ClusterSummary(*vnf, name, url, one.vdus(), *last)
 
 
+def operation_state(context: Any, occurrence: str) -> str:
+    """The state of an LCM operation occurrence; "" if this API has none of this id."""
+    objects.register_all()
+    try:
+        found = objects.VnfLcmOpOcc.get_by_id(context, occurrence)
+    except exceptions.NotFound:
+        return ""
+    return str(found.operation_state)
+
+
 class Command(V1Hook):
     """A command, in place of a call of a hook."""
 

@@ -142,6 +142,13 @@ def _operations(context: Any, vnf_id: str) -> list[Mapping[str, Any]]:
     return [occurrence.to_dict() for occurrence in found]
 
 
+def operation_state(context: Any, occurrence: str) -> str:
+    """The state of an LCM operation occurrence; "" if this API has none of this id."""
+    objects.register_all()
+    found = objects.VnfLcmOpOccV2.get_by_id(context, occurrence)
+    return str(found.operationState) if found else ""
+
+
 class _CommandSite(V2Site):
     """The site of a command, to which Tacker passes no copy of the package."""
 

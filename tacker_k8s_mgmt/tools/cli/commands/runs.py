@@ -8,12 +8,13 @@
 ``runs metrics``
     writes the metrics for Prometheus, once.
 ``runs pages``
-    writes all operations as pages for a browser.
+    writes all operations as pages for a browser, or serves them.
 ``runs show``
     shows what was recorded of a VNF instance.
 """
 
 import argparse
+import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -21,7 +22,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacker_k8s_mgmt import files, journal
+from tacker_k8s_mgmt import errors, files, journal
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.timeline import Operation, Timeline, in_words
 from tacker_k8s_mgmt.tools.cli import base, host_records
@@ -33,17 +34,22 @@ from tacker_k8s_mgmt.tools.cli.base import (
     Time,
     UsageError,
 )
+from tacker_k8s_mgmt.tools.tacker import records
 
 if TYPE_CHECKING:
     from tacker_k8s_mgmt.tools.render.console import Reporter
 
 _POLL_SECONDS = 0.5
+_TACKER_SECONDS = 1.0
+_FAILED = (records.FAILED_TEMP, records.FAILED)
 
 
 class RunsFollow(Report):
     """Follow an operation live, until it ends.
 
-    As a document, it is printed when the operation has ended.
+    It ends when Tacker's LCM operation occurrence has ended, which Tacker's database
+    says; with --state-path and no --config-file, after its last hook. As a document, it
+    is printed then.
     """
 
     examples = (
@@ -71,6 +77,8 @@ class RunsFollow(Report):
         """Show the last operation, and continue with it."""
         args = parsed_args
         began = time.time()
+        # The journals of another directory need not be of this Tacker.
+        asks_tacker = bool(args.config_file or not args.state_path)
         vnf_id = host_records.chosen(args) or _first_instance(args)
         if vnf_id is None:
             raise host_records.nothing(args.state_path, args.vnf)
@@ -85,20 +93,58 @@ class RunsFollow(Report):
             _catch_up(reader, timeline, reporter)
             if _goes_on(timeline.last, args.wait, began):
                 _go_on(args.wait, reader, timeline, reporter)
-        last = timeline.last
-        if last is None:
-            raise host_records.nothing(args.state_path, vnf_id)
-        code = base.OK if last.final and not last.failed else base.PROBLEMS
-        return Outcome(_document(vnf_id, timeline, last), lambda: None, code)
+            last = timeline.last
+            if last is None:
+                raise host_records.nothing(args.state_path, vnf_id)
+            state = ""
+            if asks_tacker and last.occurrence and (last.final or last.failed):
+                state = _tackers_end(last, args, reporter)
+        completed = last.final and not last.failed and state not in _FAILED
+        code = base.OK if completed else base.PROBLEMS
+        return Outcome(_document(vnf_id, timeline, last, state), lambda: None, code)
 
 
-def _document(vnf_id: str, timeline: Timeline, last: Operation) -> dict[str, Any]:
+def _tackers_end(
+    last: Operation, args: argparse.Namespace, reporter: "Reporter"
+) -> str:
+    """Wait until Tacker has ended an operation, and print its state.
+
+    :param last: its last hook.
+    :returns: the state; "" if it cannot be read, or nothing came for ``--wait``.
+    """
+    # Imported late: the other commands do without the client of an API.
+    from tacker_k8s_mgmt.tools.tacker import waiting
+
+    latest = time.monotonic()
+    try:
+        instances = host_records.lookup()
+        while True:
+            state = str(instances.operation_state(last.occurrence, args.config_file))
+            if not state or state in waiting.ENDED:
+                break
+            if args.wait is not None and time.monotonic() - latest >= args.wait:
+                reporter.say(f"Tacker has not ended it for {in_words(args.wait)}.")
+                return ""
+            time.sleep(_TACKER_SECONDS)
+    except errors.K8sMgmtError as error:
+        reporter.say(f"How Tacker has ended it is not known: {error}", "yellow")
+        return ""
+    if state:
+        style = "bold red" if state in _FAILED else "bold green"
+        reporter.say(f"LCM operation occurrence {last.occurrence}: {state}", style)
+    return state
+
+
+def _document(
+    vnf_id: str, timeline: Timeline, last: Operation, state: str
+) -> dict[str, Any]:
     return {
         "vnf_instance_id": vnf_id,
         "vnf_instance_name": timeline.vnf_name or None,
         "hook": last.hook,
         "outcome": last.outcome if last.ended is not None else None,
         "is_final": last.final,
+        "operation_state": state or None,
         "seconds": last.seconds,
         "error": last.error or None,
     }
@@ -264,20 +310,38 @@ class RunsPages(Command):
 
     The index has the operations that failed last first, with what to do next, then all
     of them, the newest first. The pages load nothing else and are for their owner only.
+    With --serve nothing is written: a browser on this host gets them as they are now,
+    and reloads them by itself while an operation is under way. Ctrl-C ends it.
     """
 
     examples = (
         "tacker-k8s-mgmt runs pages timelines",
         "tacker-k8s-mgmt runs pages timelines --force",
+        "tacker-k8s-mgmt runs pages --serve 8000",
     )
-    exit_codes = "0 no problem, 1 nothing is recorded, 2 a page cannot be written"
+    exit_codes = (
+        "0 no problem, 1 nothing is recorded, 2 a page cannot be written, or the port "
+        "is in use"
+    )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         host_records.add_state_path(parser)
-        parser.add_argument(
-            "directory", type=Path, metavar="DIR", help="it is created if it is missing"
+        where = parser.add_mutually_exclusive_group(required=True)
+        where.add_argument(
+            "directory",
+            nargs="?",
+            type=Path,
+            metavar="DIR",
+            help="it is created if it is missing",
+        )
+        where.add_argument(
+            "--serve",
+            type=_port,
+            metavar="PORT",
+            help="serve them on this port of 127.0.0.1 (0: a free one); the address "
+            "that is printed is a secret",
         )
         parser.add_argument(
             "--force", action="store_true", help="replace existing pages"
@@ -285,33 +349,49 @@ class RunsPages(Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Write them."""
-        args, now = parsed_args, time.time()
-        path = host_records.state_path(args)
-        timelines = {
-            vnf_id: host_records.timeline(path, vnf_id)
-            for vnf_id in journal.instances(path)
-        }
-        if not timelines:
-            raise host_records.nothing(path)
-        # Imported late, as in `runs show`.
-        from tacker_k8s_mgmt.tools.render import html
+        """Write or serve them."""
+        path = host_records.state_path(parsed_args)
+        if parsed_args.serve is None:
+            _write_pages(path, parsed_args.directory, force=parsed_args.force)
+        else:
+            _serve_pages(path, parsed_args.serve)
 
-        pages = {html.INDEX: html.render_index(timelines, now)}
-        for vnf_id, timeline in timelines.items():
-            page = html.render(vnf_id, timeline, now, html.INDEX)
-            pages[html.page_name(vnf_id)] = page
-        try:
-            files.make_directory(args.directory, parents=True)
-        except OSError as error:
-            text = f"{args.directory} cannot be created: {files.reason(error)}"
-            raise UsageError(text) from error
-        for name in pages:
-            base.check_output(args.directory / name, force=args.force)
-        for name, page in pages.items():
-            base.write_new(args.directory / name, page, force=args.force)
-        count = len(timelines)
-        base.show(f"{args.directory / html.INDEX}: {count} VNF instance(s)")
+
+def _write_pages(state_path: str, directory: Path, *, force: bool) -> None:
+    # Imported late, as in `runs show`.
+    from tacker_k8s_mgmt.tools.render import html, serving
+
+    known = serving.timelines(state_path)
+    if not known:
+        raise host_records.nothing(state_path)
+    pages = serving.pages(known, time.time())
+    try:
+        files.make_directory(directory, parents=True)
+    except OSError as error:
+        text = f"{directory} cannot be created: {files.reason(error)}"
+        raise UsageError(text) from error
+    for name in pages:
+        base.check_output(directory / name, force=force)
+    for name, page in pages.items():
+        base.write_new(directory / name, page, force=force)
+    base.show(f"{directory / html.INDEX}: {len(known)} VNF instance(s)")
+
+
+def _serve_pages(state_path: str, port: int) -> None:
+    # Imported late, as in `runs show`.
+    from tacker_k8s_mgmt.tools.render import serving
+
+    # A directory that may not be read is an error now, and not of each request.
+    journal.instances(state_path)
+    try:
+        server = serving.PageServer(state_path, port)
+    except OSError as error:
+        reason = files.reason(error)
+        raise UsageError(f"port {port} cannot be used: {reason}") from error
+    with server, contextlib.suppress(KeyboardInterrupt):
+        # At once, in a pipe too.
+        base.show(f"{server.url}  (Ctrl-C ends it)\n", end="")
+        server.serve_forever()
 
 
 class RunsShow(Report):
@@ -382,6 +462,13 @@ class RunsShow(Report):
         else:
             show = partial(_print, records, earlier)
         return Outcome(document, show)
+
+
+def _port(text: str) -> int:
+    """:raises argparse.ArgumentTypeError: it is no port."""
+    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= 65535):
+        raise argparse.ArgumentTypeError("must be a port, 0 to 65535")
+    return int(text)
 
 
 def _number(text: str) -> int:

@@ -57,21 +57,22 @@ class Recorder:
         self.step_end(outcome)
 
 
-def completed(state_path, hook="instantiate_end", ended=None, **fields):
+def completed(state_path, hook="instantiate_end", ended=None, begun=None, **fields):
     """One hook that went well; where it was recorded.
 
     :param ended: what its end names besides; former releases named nothing.
+    :param begun: what its start names besides.
     """
-    one = Recorder(state_path, hook, **fields).begin()
+    one = Recorder(state_path, hook, **fields).begin(**(begun or {}))
     one.step("claim the cluster's directory")
     one.step()
     one.end(**(ended or {}))
     return one.path
 
 
-def failed(state_path, hook="instantiate_end", error=ERROR, **fields):
+def failed(state_path, hook="instantiate_end", error=ERROR, begun=None, **fields):
     """One hook that failed in its second step."""
-    one = Recorder(state_path, hook, **fields).begin()
+    one = Recorder(state_path, hook, **fields).begin(**(begun or {}))
     one.step("claim the cluster's directory")
     one.step(outcome="failed")
     one.end("failed", error=error)

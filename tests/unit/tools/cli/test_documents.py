@@ -39,8 +39,8 @@ KEYS = {
     "tenants.vim tenants.quota tenants.isolated tenants.pod_security "
     "tenants.differences",
     "runs show": "vnf_instance_id vnf_instance_name earlier_operations records",
-    "runs follow": "vnf_instance_id vnf_instance_name hook outcome is_final seconds "
-    "error",
+    "runs follow": "vnf_instance_id vnf_instance_name hook outcome is_final "
+    "operation_state seconds error",
     "params check": f"{REQUEST} parameters defaults profile",
     "inventory preview": f"{REQUEST} profile unread_secrets output_dir playbooks files "
     "load_balancer load_balancer.address load_balancer.command vim vim.name "

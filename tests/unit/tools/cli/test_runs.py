@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt runs``: what is said of operations, live and afterwards."""
 
+import itertools
 import json
 import os
 import pty
@@ -12,13 +13,15 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import uuid
 from pathlib import Path
 
 import pytest
 from oslo_config import cfg
 
-from tacker_k8s_mgmt.tools.cli import main
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.tools.cli import host_records, main
 from tacker_k8s_mgmt.tools.cli.commands import runs as runs_follow
 from tests.unit.tools.cli.journals import (
     ERROR,
@@ -31,6 +34,8 @@ from tests.unit.tools.cli.journals import (
 
 COMMAND = [sys.executable, "-m", "tacker_k8s_mgmt.tools.cli", "runs"]
 LIMIT = 60
+OCCURRENCE = "0c5fd2a1-6f0f-4f0e-8d0c-1b1f5a9e7d21"
+OF_TACKER = {"lcm_op_occ_id": OCCURRENCE}
 
 
 @pytest.fixture(autouse=True)
@@ -156,9 +161,6 @@ def test_a_failed_operation_is_shown_with_its_error(tmp_path, capsys, verb):
     failed(tmp_path, error=error)
     assert runs(tmp_path, verb, VNF) == (0 if verb == "show" else 1)
     assert error in capsys.readouterr().out
-
-
-OCCURRENCE = "0c5fd2a1-6f0f-4f0e-8d0c-1b1f5a9e7d21"
 
 
 @pytest.fixture
@@ -769,6 +771,87 @@ def test_follow_prints_one_document_when_the_operation_has_ended(
     assert document["outcome"] == "failed"
     assert document["is_final"] is True
     assert document["error"] == ERROR
+
+
+class TestTackersEnd:
+    """With tacker.conf, the database says when the operation itself has ended."""
+
+    @pytest.fixture
+    def follow(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(runs_follow, "_TACKER_SECONDS", 0.01)
+        config = tmp_path / "tacker.conf"
+        config.write_text(f"[k8s_mgmt]\nstate_path = {tmp_path}\n")
+
+        def follow(states, *arguments):
+            asked = iter(states)
+
+            def operation_state(occurrence, files):
+                assert (occurrence, files) == (OCCURRENCE, [str(config)])
+                state = next(asked)
+                if isinstance(state, Exception):
+                    raise state
+                return state
+
+            lookup = types.SimpleNamespace(operation_state=operation_state)
+            monkeypatch.setattr(host_records, "lookup", lambda: lookup)
+            code = main(["runs", "follow", "--config-file", str(config), *arguments])
+            return code, list(asked)
+
+        return follow
+
+    @pytest.mark.parametrize(
+        ("states", "code"),
+        [
+            (["PROCESSING", "PROCESSING", "COMPLETED"], 0),
+            (["ROLLING_BACK", "ROLLED_BACK"], 0),
+            # A hook that has completed says nothing of what Tacker does afterwards.
+            (["PROCESSING", "FAILED_TEMP"], 1),
+            (["FAILED"], 1),
+        ],
+    )
+    def test_it_is_waited_for(self, tmp_path, follow, capsys, states, code):
+        completed(
+            tmp_path, "terminate_start", ended={"followed_by": ""}, begun=OF_TACKER
+        )
+        assert follow(states) == (code, [])
+        last = capsys.readouterr().out.splitlines()[-1]
+        assert last == f"LCM operation occurrence {OCCURRENCE}: {states[-1]}"
+
+    def test_also_after_a_hook_that_failed(self, tmp_path, follow, capsys):
+        failed(tmp_path, "instantiate_end", begun=OF_TACKER)
+        assert follow(["PROCESSING", "FAILED_TEMP"], "--json") == (1, [])
+        assert json.loads(capsys.readouterr().out)["operation_state"] == "FAILED_TEMP"
+
+    def test_no_longer_than_wanted(self, tmp_path, follow, capsys):
+        completed(
+            tmp_path, "terminate_start", ended={"followed_by": ""}, begun=OF_TACKER
+        )
+        code, _ = follow(itertools.repeat("PROCESSING", 1000), "--wait", "0.05")
+        assert code == 0
+        assert "Tacker has not ended it for 0.1 s." in capsys.readouterr().out
+
+    def test_a_database_that_does_not_answer_is_no_failure(
+        self, tmp_path, follow, capsys
+    ):
+        completed(
+            tmp_path, "terminate_start", ended={"followed_by": ""}, begun=OF_TACKER
+        )
+        assert follow([errors.TackerError(detail="It is away.")]) == (0, [])
+        assert "is not known: " in capsys.readouterr().out
+
+    def test_one_that_tacker_does_not_have_any_more(self, tmp_path, follow, capsys):
+        completed(
+            tmp_path, "terminate_start", ended={"followed_by": ""}, begun=OF_TACKER
+        )
+        assert follow([""]) == (0, [])
+        assert OCCURRENCE not in capsys.readouterr().out
+
+    def test_not_of_the_journals_of_another_directory(self, tmp_path, monkeypatch):
+        completed(
+            tmp_path, "terminate_start", ended={"followed_by": ""}, begun=OF_TACKER
+        )
+        monkeypatch.delattr(host_records, "lookup")
+        assert runs(tmp_path, "follow") == 0
 
 
 def test_document_of_an_operation_that_has_not_ended(tmp_path, capsys):
