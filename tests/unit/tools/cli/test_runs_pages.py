@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -126,7 +127,7 @@ class TestServed:
     def test_nothing_without_the_secret_and_no_other_file(
         self, server, get, path, code
     ):
-        path = urllib.request.quote(path.format(secret=server.secret))
+        path = urllib.parse.quote(path.format(secret=server.secret))
         with pytest.raises(urllib.error.HTTPError) as refused:
             get(f"http://{server.host}/{path}")
         assert refused.value.code == code
