@@ -103,7 +103,6 @@ def _problems(options: Any, values: Mapping[str, Any]) -> Iterator[str]:
     if fields.is_path(str(values.get("private_key", ""))):
         yield "ansible_private_key_file: must have the text of a private key"
     names = {**_PLAIN, **_IN_FILES, _DIRECTORY: _ROOT}
-    written: dict[Location, str] = {(name,): option for name, option in names.items()}
+    given: dict[Location, str] = {(name,): option for name, option in names.items()}
     _, mistakes = structure.build(AnsibleServer, values)
-    for mistake in mistakes:
-        yield str(WrittenRequest({}, written=written).mistake(mistake, {}))
+    yield from map(str, WrittenRequest({}, names=given).named(mistakes))

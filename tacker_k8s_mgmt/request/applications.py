@@ -19,7 +19,6 @@ from tacker_k8s_mgmt.request.secrets import OPEN
 from tacker_k8s_mgmt.request.structure import (
     Problem,
     Structure,
-    WrittenRequest,
     readable,
     valid,
 )
@@ -249,11 +248,11 @@ class Application(Structure):
         return (*((self.chart,) if self.chart else ()), *self.manifests)
 
 
-def problems(request: "ClusterRequest", written: WrittenRequest) -> Iterator[Problem]:
+def problems(request: "ClusterRequest") -> Iterator[Problem]:
     """Problems of the applications with each other and with the cluster's options."""
     for check in (_twice, _without_helm, _without_balancer):
         for text in readable(check(request)):
-            yield written.problem((ATTRIBUTE,), text)
+            yield Problem((ATTRIBUTE,), text)
 
 
 def _twice(request: "ClusterRequest") -> Iterator[str]:

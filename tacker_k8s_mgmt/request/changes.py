@@ -41,49 +41,53 @@ def merge(
 
     Structures are merged attribute by attribute; another password or private key
     replaces all credentials of its account. Each refused change is a problem of the
-    result.
+    result. What is found is the logins that change.
 
     :param upgrade: whether the Kubernetes version may change. It then replaces the
         version among the stored variables.
     """
-    merged = WrittenRequest(
-        values={**stored.values},
-        problems=[*stored.problems, *change.problems],
-        warnings=list(dict.fromkeys([*stored.warnings, *change.warnings])),
-        written={**stored.written, **change.written},
-        expansion=_still_holding(stored, change),
-    )
+    values, problems = {**stored.values}, [*change.problems]
     models = structure.border_names(ClusterRequest)
     of_version = variable_names(ClusterRequest)[_VERSION]
     for name, value in change.values.items():
         before = stored.values.get(name, {} if name in _ALWAYS_THERE else None)
         rule, model = later(ClusterRequest)[name], models[name]
         if isinstance(rule, Fixed):
-            merged.problems += _refusal(stored, change, (name,), rule.reason)
+            problems += _refusal((name,), value, before, rule.reason)
         elif rule and rule.unless_new and before is None:
-            merged.problems += _refusal(stored, change, (name,), rule.unless_new)
+            problems += _refusal((name,), value, before, rule.unless_new)
         elif not isinstance(before, Mapping) or not isinstance(value, Mapping):
-            merged.values[name] = value
+            values[name] = value
         elif name == _VARIABLES:
             others = {n: v for n, v in value.items() if n not in of_version}
-            merged.values[name] = {**before, **others}
+            values[name] = {**before, **others}
             for variable in value.keys() & of_version:
-                reason = _fixed(Cluster)[_VERSION[-1]]
-                merged.problems += _refusal(stored, change, (name, variable), reason)
+                place, reason = (name, variable), _fixed(Cluster)[_VERSION[-1]]
+                new, old = value[variable], before.get(variable)
+                problems += _refusal(place, new, old, reason)
         elif rule == CHANGEABLE or model is None:
-            merged.values[name] = {**before, **value}
+            values[name] = {**before, **value}
         else:
             refused = _fixed(model, upgrade=upgrade)
             for inner in sorted(value.keys() & refused):
-                place = (name, inner)
-                merged.problems += _refusal(stored, change, place, refused[inner])
-            new = _with_stored_parts(before, _accepted(value, refused))
-            merged.values[name] = {**_without_old_login(before, new), **new}
-    variables = merged.values.get(_VARIABLES)
+                new, old = value[inner], before.get(inner)
+                problems += _refusal((name, inner), new, old, refused[inner])
+            accepted = _with_stored_parts(before, _accepted(value, refused))
+            values[name] = {**_without_old_login(before, accepted), **accepted}
+    variables = values.get(_VARIABLES)
     is_newer = upgrade and change.given(*_VERSION) is not None
     if is_newer and isinstance(variables, Mapping):
         kept = {n: v for n, v in variables.items() if n not in of_version}
-        merged.values[_VARIABLES] = kept
+        values[_VARIABLES] = kept
+    warnings = (*stored.named(stored.warnings), *change.named(change.warnings))
+    merged = WrittenRequest(
+        values=values,
+        problems=[*stored.named(stored.problems), *change.named(problems)],
+        warnings=list(dict.fromkeys(warnings)),
+        names={**stored.names, **change.names},
+        expansion=_still_holding(stored, change),
+    )
+    merged.found["changed_logins"] = _changed_logins(stored, merged)
     return merged
 
 
@@ -108,7 +112,7 @@ def _fixed(model: type[Structure], *, upgrade: bool = False) -> Mapping[str, str
     }
 
 
-def changed_logins(stored: WrittenRequest, merged: WrittenRequest) -> frozenset[str]:
+def _changed_logins(stored: WrittenRequest, merged: WrittenRequest) -> frozenset[str]:
     """The structures whose user name, password or key a merge has changed.
 
     The bastion counts as changed with any of its attributes: the inventory has the
@@ -167,12 +171,10 @@ def _without_old_login(
 
 
 def _refusal(
-    stored: WrittenRequest, change: WrittenRequest, location: Location, reason: str
+    location: Location, new: Any, stored: Any, reason: str
 ) -> Iterator[Problem]:
-    new = change.given(*location)
-    if new is not None and not _repeats(new, stored.get(*location)):
-        text = f"cannot be changed after instantiation; {reason}"
-        yield change.problem(location, text)
+    if blank_is_absent(new) is not None and not _repeats(new, stored):
+        yield Problem(location, f"cannot be changed after instantiation; {reason}")
 
 
 def _repeats(new: Any, stored: Any) -> bool:

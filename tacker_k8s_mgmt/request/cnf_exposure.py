@@ -237,12 +237,13 @@ def parse(raw: Any) -> ExposureParams:
         return ExposureParams()
     if not isinstance(raw, Mapping):
         raise errors.ExposureParamError(["must be a structure with attributes"])
-    reading = structure.read(ExposureParams, raw)
-    params, mistakes = structure.build(ExposureParams, reading.values)
-    problems = [*reading.problems, *(reading.mistake(one, {}) for one in mistakes)]
-    repeated = [] if mistakes else list(_repeated(params))
-    if problems or repeated:
-        raise errors.ExposureParamError([*map(str, problems), *repeated])
+    written = structure.read(ExposureParams, raw)
+    params, mistakes = structure.build(ExposureParams, written.values)
+    problems = list(map(str, written.named([*written.problems, *mistakes])))
+    if not mistakes:
+        problems += _repeated(params)
+    if problems:
+        raise errors.ExposureParamError(problems)
     return params
 
 

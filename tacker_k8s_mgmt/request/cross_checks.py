@@ -119,7 +119,7 @@ _STORAGE_CLASSES = {"local-path": "local_path", "cinder-csi": "cinder"}
 
 
 class _Range(NamedTuple):
-    name: str
+    location: Location
     network: network_plugins.Network
     shown: str
 
@@ -129,38 +129,36 @@ def warnings(request: ClusterRequest, written: WrittenRequest) -> Iterator[Probl
     for location in (_POD_CIDR, _CLUSTER_CIDR, _NODE_CIDR):
         network = at(request, location)
         if network and str(network) != written.get(*location):
-            yield written.problem(location, f"is taken as {network}")
+            yield Problem(location, f"is taken as {network}")
     for scheme in ("http_proxy", "https_proxy"):
         if _has_odd_port(written.get("proxy", scheme)):
-            yield written.problem(("proxy", scheme), "the URL has no valid port")
+            yield Problem(("proxy", scheme), "the URL has no valid port")
     specified, port = SPECIFIED_BALANCER
     if request.load_balancer and request.load_balancer.ssh_cp == specified:
         text = (
             f"{specified} stands for {port} unless the stack has a resource of that "
             f"name; better name {port}"
         )
-        yield written.problem(_BALANCER, text)
+        yield Problem(_BALANCER, text)
     for place, registry in items(_PRIVATE_REGISTRIES, request.private_registries):
         if registry.certificate_path and not registry.connection_type:
             text = "has no effect with connection_type 0, which is http"
-            yield written.problem((*place, "certificate_path"), text)
+            yield Problem((*place, "certificate_path"), text)
     webhook = request.cluster.authentication.webhook
     if webhook and webhook.ca_certificate and webhook.authorization:
         text = (
             "is for authentication only; for authorization the operating system of the "
             "VMs has to know the CA"
         )
-        yield written.problem((*_WEBHOOK, "ca_certificate"), text)
+        yield Problem((*_WEBHOOK, "ca_certificate"), text)
 
 
-def _logins(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+def _logins(request: ClusterRequest) -> Iterator[Problem]:
     for name, prefix in LOGINS:
-        yield from readable(_login(request, written, name, prefix))
+        yield from readable(_login(request, name, prefix))
 
 
-def _login(
-    request: ClusterRequest, written: WrittenRequest, name: str, prefix: str
-) -> Iterator[Problem]:
+def _login(request: ClusterRequest, name: str, prefix: str) -> Iterator[Problem]:
     holder = at(request, (name,))
     if holder is None or holder.private_key is not None:
         return
@@ -168,21 +166,21 @@ def _login(
     for credential, mark in CREDENTIALS.items():
         if mark.use and getattr(holder, credential) is not None:
             text = f"there is no {key} {mark.use}"
-            yield written.problem((name, f"{prefix}{credential}"), text)
+            yield Problem((name, f"{prefix}{credential}"), text)
     if holder.password is None:
-        yield written.problem((name,), f"{prefix}password or {key} is missing")
+        yield Problem((name,), f"{prefix}password or {key} is missing")
 
 
-def _families(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+def _families(request: ClusterRequest) -> Iterator[Problem]:
     family = request.address_family
     for location in (_POD_CIDR, _CLUSTER_CIDR):
         network = valid(request, *location)
         if network and f"ipv{network.version}" != family:
             text = f"must be of the family that address_family names, {family}"
-            yield written.problem(location, text)
+            yield Problem(location, text)
 
 
-def _overlaps(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+def _overlaps(request: ClusterRequest) -> Iterator[Problem]:
     family = request.address_family
     ranges = [
         found
@@ -191,12 +189,12 @@ def _overlaps(request: ClusterRequest, written: WrittenRequest) -> Iterator[Prob
             (_CLUSTER_CIDR, network_plugins.SERVICES[family]),
             (_NODE_CIDR, ""),
         )
-        for found in readable(_range(request, written, location, default))
+        for found in readable(_range(request, location, default))
     ]
-    for (location, first), (_, other) in combinations(ranges, 2):
+    for first, other in combinations(ranges, 2):
         if first.network.overlaps(other.network):
-            text = f"{first.shown} overlaps {other.name} ({other.shown})"
-            yield written.problem(location, text)
+            text = f"{first.shown} overlaps %s ({other.shown})"
+            yield Problem(first.location, text, (other.location,))
 
 
 def service_network(request: ClusterRequest) -> network_plugins.Network:
@@ -206,43 +204,36 @@ def service_network(request: ClusterRequest) -> network_plugins.Network:
 
 
 def _range(
-    request: ClusterRequest, written: WrittenRequest, location: Location, default: str
-) -> Iterator[tuple[Location, _Range]]:
-    network, name = at(request, location), written.dotted(*location)
+    request: ClusterRequest, location: Location, default: str
+) -> Iterator[_Range]:
+    network = at(request, location)
     if network:
-        yield location, _Range(name, network, str(network))
+        yield _Range(location, network, str(network))
     elif default:
         usual = network_plugins.network(default)
-        yield location, _Range(name, usual, f"kubespray's default {default}")
+        yield _Range(location, usual, f"kubespray's default {default}")
 
 
-def _shared_directories(
-    request: ClusterRequest, written: WrittenRequest
-) -> Iterator[Problem]:
+def _shared_directories(request: ClusterRequest) -> Iterator[Problem]:
     directory = PurePosixPath(request.ansible.directory)
     for location in _INSTALLED:
         installed = at(request, location)
         if installed and PurePosixPath(installed).is_relative_to(directory):
-            text = (
-                f"is deleted with the cluster, so {written.dotted(*location)} must not "
-                "be in it"
-            )
-            yield written.problem(_DIRECTORY, text)
+            text = "is deleted with the cluster, so %s must not be in it"
+            yield Problem(_DIRECTORY, text, (location,))
 
 
-def _refused_variables(
-    request: ClusterRequest, written: WrittenRequest
-) -> Iterator[Problem]:
-    family = "ipv6" if written.get("address_family") == "ipv6" else "ipv4"
+def _refused_variables(request: ClusterRequest) -> Iterator[Problem]:
+    family = valid(request, "address_family") or "ipv4"
     for name, value in request.kubespray_vars.items():
         here = (_VARIABLES, name)
         if not _VARIABLE_NAME.fullmatch(name):
             text = f"{repr(name)[:64]} is not the name of a variable"
-            yield written.problem((_VARIABLES,), text)
+            yield Problem((_VARIABLES,), text)
         elif reason := reserved(name, family):
-            yield written.problem(here, f"cannot be set here; {reason}")
+            yield Problem(here, f"cannot be set here; {reason}")
         elif not _fits_json(value):
-            yield written.problem(here, "cannot be written as JSON")
+            yield Problem(here, "cannot be written as JSON")
 
 
 def _fits_json(value: Any) -> bool:
@@ -260,46 +251,41 @@ def _has_odd_port(url: Any) -> bool:
         return True
 
 
-def _labels(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+def _labels(request: ClusterRequest) -> Iterator[Problem]:
     place = ("worker_node", "aspects")
     ids: set[str] = set()
     for here, aspect in items(place, request.workers.aspects):
-        yield from readable(_label_twice(request, written, here))
+        yield from readable(_label_twice(request, here))
         if (aspect_id := valid(aspect, "aspect_id")) in ids:
             text = "the aspect is given twice"
-            yield written.problem((*here, "aspect_id"), text)
+            yield Problem((*here, "aspect_id"), text)
         ids.update([aspect_id] if aspect_id else [])
 
 
-def _role_labels(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+def _role_labels(request: ClusterRequest) -> Iterator[Problem]:
     for spec in ROLES.values():
         if spec.groups:
             place = (spec.parameter,)
-            yield from readable(_label_twice(request, written, place))
+            yield from readable(_label_twice(request, place))
 
 
-def _label_twice(
-    request: ClusterRequest, written: WrittenRequest, place: Location
-) -> Iterator[Problem]:
+def _label_twice(request: ClusterRequest, place: Location) -> Iterator[Problem]:
     """A label with the key of the compute host's label."""
     own = (place[0], "compute_host_label")
     key, labels = at(request, own), (*place, "node_labels")
     for label in at(request, labels) if key else ():
         if label.partition("=")[0] == key:
-            text = f"{written.dotted(*own)} sets this label already"
-            yield written.problem(labels, text)
+            yield Problem(labels, "%s sets this label already", (own,))
 
 
-def _plugins(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+def _plugins(request: ClusterRequest) -> Iterator[Problem]:
     chosen = request.cluster.network.plugin
     if chosen and chosen not in network_plugins.PLUGINS:
         known = ", ".join(sorted(network_plugins.PLUGINS))
-        yield written.problem((*_NETWORK, "plugin"), f"must be one of {known}")
+        yield Problem((*_NETWORK, "plugin"), f"must be one of {known}")
 
 
-def _encapsulation(
-    request: ClusterRequest, written: WrittenRequest
-) -> Iterator[Problem]:
+def _encapsulation(request: ClusterRequest) -> Iterator[Problem]:
     chosen, given = (
         request.cluster.network.known_plugin,
         request.cluster.network.encapsulation,
@@ -308,65 +294,63 @@ def _encapsulation(
     if given and not used.name:
         offered = " or ".join(one.name for one in chosen.encapsulations)
         choice = offered or "nothing: it has no such choice"
-        yield written.problem(place, f"with {chosen.name} it can be {choice}")
+        yield Problem(place, f"with {chosen.name} it can be {choice}")
     elif request.address_family == "ipv6" and not used.has_ipv6:
         text = f"{used.name} carries no IPv6, which address_family asks for"
-        yield written.problem(place, text)
+        yield Problem(place, text)
 
 
-def _mtu(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+def _mtu(request: ClusterRequest) -> Iterator[Problem]:
     chosen, mtu = request.cluster.network.known_plugin, request.cluster.network.mtu
     if mtu is not None and not chosen.mtu_variable:
         settable = ", ".join(sorted(network_plugins.MTU_VARIABLES))
         text = f"{chosen.name} finds out by itself; it can be set for {settable}"
-        yield written.problem((*_NETWORK, "mtu"), text)
+        yield Problem((*_NETWORK, "mtu"), text)
     elif isinstance(mtu, int) and mtu < 1280 and request.address_family == "ipv6":
         text = "IPv6, which address_family asks for, needs 1280 at least"
-        yield written.problem((*_NETWORK, "mtu"), text)
+        yield Problem((*_NETWORK, "mtu"), text)
 
 
-def _registries(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+def _registries(request: ClusterRequest) -> Iterator[Problem]:
     engine = request.container_engine
     for here, registry in items(_REGISTRIES, request.cluster.registries):
-        yield from readable(_registry_login(written, here, registry))
+        yield from readable(_registry_login(here, registry))
         if engine != "containerd":
-            yield from readable(_without_containerd(written, here, registry, engine))
+            yield from readable(_without_containerd(here, registry, engine))
     for here, private in items(_PRIVATE_REGISTRIES, request.private_registries):
-        yield from readable(_registry_login(written, here, private))
+        yield from readable(_registry_login(here, private))
         if engine == "docker":
-            yield from readable(_docker_login(written, here, private))
+            yield from readable(_docker_login(here, private))
 
 
 def _registry_login(
-    written: WrittenRequest, here: Location, registry: Registry | PrivateRegistry
+    here: Location, registry: Registry | PrivateRegistry
 ) -> Iterator[Problem]:
     if (registry.username is None) != (registry.password is None):
-        yield written.problem(here, "username and password go together")
+        yield Problem(here, "username and password go together")
 
 
 def _without_containerd(
-    written: WrittenRequest, here: Location, registry: Registry, engine: str
+    here: Location, registry: Registry, engine: str
 ) -> Iterator[Problem]:
     if registry.ca_file:
-        yield written.problem((*here, "ca_file"), "is for containerd only")
+        yield Problem((*here, "ca_file"), "is for containerd only")
     if engine == "docker":
-        yield from _docker_login(written, here, registry)
+        yield from _docker_login(here, registry)
         if registry.mirrors and registry.prefix != "docker.io":
             text = "Docker has mirrors of docker.io only; use containerd or crio"
-            yield written.problem((*here, "mirrors"), text)
+            yield Problem((*here, "mirrors"), text)
 
 
 def _docker_login(
-    written: WrittenRequest, here: Location, registry: Registry | PrivateRegistry
+    here: Location, registry: Registry | PrivateRegistry
 ) -> Iterator[Problem]:
     if registry.password:
         text = "kubespray logs Docker in to no registry; use containerd or crio"
-        yield written.problem((*here, "password"), text)
+        yield Problem((*here, "password"), text)
 
 
-def _registries_twice(
-    request: ClusterRequest, written: WrittenRequest
-) -> Iterator[Problem]:
+def _registries_twice(request: ClusterRequest) -> Iterator[Problem]:
     registries, private = request.cluster.registries, request.private_registries
     prefixes: set[str] = set()
     for place, registry, name in (
@@ -374,45 +358,38 @@ def _registries_twice(
         *((*pair, "server") for pair in items(_PRIVATE_REGISTRIES, private)),
     ):
         if (prefix := valid(registry, name)) in prefixes:
-            yield written.problem(place, "the registry is given twice")
+            yield Problem(place, "the registry is given twice")
         prefixes.update([prefix] if prefix else [])
     if valid(request, *_NODE_REGISTRY, "name") in prefixes:
         place = (*_NODE_REGISTRY, "name")
-        yield written.problem(place, "the registry is given twice")
+        yield Problem(place, "the registry is given twice")
 
 
-def _node_registry(
-    request: ClusterRequest, written: WrittenRequest
-) -> Iterator[Problem]:
+def _node_registry(request: ClusterRequest) -> Iterator[Problem]:
     if not request.cluster.node_registry:
         return
     if request.container_engine == "docker":
         text = "Docker has mirrors of docker.io only; use containerd or crio"
-        yield written.problem(_NODE_REGISTRY, text)
+        yield Problem(_NODE_REGISTRY, text)
     is_given = "local_registry" in request.cluster.model_fields_set
     if is_given and not request.cluster.local_registry:
-        registry = written.dotted(*_NODE_REGISTRY)
-        text = f"is false, and {registry} runs a registry in the cluster"
-        yield written.problem(("cluster", "local_registry"), text)
+        text = "is false, and %s runs a registry in the cluster"
+        yield Problem(("cluster", "local_registry"), text, (_NODE_REGISTRY,))
 
 
-def _node_registry_address(
-    request: ClusterRequest, written: WrittenRequest
-) -> Iterator[Problem]:
+def _node_registry_address(request: ClusterRequest) -> Iterator[Problem]:
     if not (registry := request.cluster.node_registry):
         return
     services = service_network(request)
     if services.num_addresses < registries.SMALLEST_NETWORK:
         text = "the network of Services is too small for its address"
-        yield written.problem(_NODE_REGISTRY, text)
+        yield Problem(_NODE_REGISTRY, text)
     elif registry.address and registry.address not in services:
         text = f"must be in {services}, of Services"
-        yield written.problem((*_NODE_REGISTRY, "address"), text)
+        yield Problem((*_NODE_REGISTRY, "address"), text)
 
 
-def _node_registry_storage(
-    request: ClusterRequest, written: WrittenRequest
-) -> Iterator[Problem]:
+def _node_registry_storage(request: ClusterRequest) -> Iterator[Problem]:
     registry = request.cluster.node_registry
     option = _STORAGE_CLASSES.get((registry and registry.storage_class) or "")
     if registry and option and not at(request, ("cluster", "storage", option)):
@@ -420,23 +397,21 @@ def _node_registry_storage(
             f"{registry.storage_class} comes with cluster.storage.{option}, which is "
             "not requested"
         )
-        yield written.problem((*_NODE_REGISTRY, "storage_class"), text)
+        yield Problem((*_NODE_REGISTRY, "storage_class"), text)
 
 
-def _openstack_login(
-    request: ClusterRequest, written: WrittenRequest
-) -> Iterator[Problem]:
+def _openstack_login(request: ClusterRequest) -> Iterator[Problem]:
     if not (openstack := request.cluster.openstack):
         return
     credential = [part for part in CREDENTIAL if getattr(openstack, part)]
     if credential and (openstack.username or openstack.password):
         text = "has both an application credential and a user; give one of them"
-        yield written.problem(_OPENSTACK, text)
+        yield Problem(_OPENSTACK, text)
     elif credential:
         for part in CREDENTIAL:
             if part not in credential:
                 text = f"{part} is missing; kubespray wants id, name and secret"
-                yield written.problem(_OPENSTACK, text)
+                yield Problem(_OPENSTACK, text)
     else:
         for choice in _USER:
             if not any(getattr(openstack, part) for part in choice):
@@ -444,26 +419,26 @@ def _openstack_login(
                     f"{' or '.join(choice)} is missing, and there is no application "
                     "credential"
                 )
-                yield written.problem(_OPENSTACK, text)
+                yield Problem(_OPENSTACK, text)
 
 
-def _openstack(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+def _openstack(request: ClusterRequest) -> Iterator[Problem]:
     if not (openstack := request.cluster.openstack):
         if request.cluster.storage.cinder:
             text = "needs cluster.openstack, with the login at OpenStack"
-            yield written.problem(("cluster", "storage", "cinder"), text)
+            yield Problem(("cluster", "storage", "cinder"), text)
         return
     for part in ("load_balancer_subnet_id", "load_balancer_floating_network_id"):
         if getattr(openstack, part) and not openstack.cloud_controller:
             text = "needs cloud_controller: true"
-            yield written.problem((*_OPENSTACK, part), text)
+            yield Problem((*_OPENSTACK, part), text)
 
 
-def _webhook(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+def _webhook(request: ClusterRequest) -> Iterator[Problem]:
     webhook = request.cluster.authentication.webhook
     if webhook and webhook.ca_certificate and webhook.skip_tls_verify:
         text = "leaves ca_certificate without effect; give one of them"
-        yield written.problem((*_WEBHOOK, "skip_tls_verify"), text)
+        yield Problem((*_WEBHOOK, "skip_tls_verify"), text)
 
 
 def _set_twice(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
@@ -473,16 +448,21 @@ def _set_twice(request: ClusterRequest, written: WrittenRequest) -> Iterator[Pro
         if written.given(*location) in (None, [], False):
             continue
         for name in filter(variables.__contains__, names):
-            text = (
-                f"cannot be set beside {written.dotted(*location)}, which stands for it"
-            )
-            yield written.problem((_VARIABLES, name), text)
+            text = "cannot be set beside %s, which stands for it"
+            yield Problem((_VARIABLES, name), text, (location,))
 
 
-PROBLEMS = (
+_CHECKS = (
     *(_logins, _families, _overlaps, _shared_directories, _refused_variables),
     *(_labels, _role_labels, _plugins, _encapsulation, _mtu),
     *(_registries, _registries_twice),
     *(_node_registry, _node_registry_address, _node_registry_storage),
-    *(_openstack, _openstack_login, _webhook, _set_twice),
+    *(_openstack, _openstack_login, _webhook),
 )
+
+
+def problems(request: ClusterRequest, written: WrittenRequest) -> Iterator[Problem]:
+    """What contradicts itself."""
+    for check in _CHECKS:
+        yield from readable(check(request))
+    yield from readable(_set_twice(request, written))

@@ -71,38 +71,40 @@ def none() -> None:
     """The operator has no such server."""
 
 
-def is_left_out(reading: WrittenRequest) -> bool:
+def is_left_out(written: WrittenRequest) -> bool:
     """Whether a request has no ``ansible``, or one whose attributes are all blank."""
-    given = reading.given(ATTRIBUTE)
+    given = written.given(ATTRIBUTE)
     if not isinstance(given, Mapping):
         return given is None
     return all(blank_is_absent(value) is None for value in given.values())
 
 
-def with_server(reading: WrittenRequest, find: Find) -> tuple[WrittenRequest, bool]:
+def with_server(written: WrittenRequest, find: Find) -> WrittenRequest:
     """A request with the operator's server, if it leaves the server to the operator.
 
-    :returns: also whether it does. What it must not have then becomes a problem.
+    What it must not have then becomes a problem.
     """
-    own = reading.given(ATTRIBUTE, "ip_address") is not None
-    given = reading.given(ATTRIBUTE)
+    own = written.given(ATTRIBUTE, "ip_address") is not None
+    given = written.given(ATTRIBUTE)
     if own or not (given is None or isinstance(given, Mapping)):
-        return reading, False
+        return written
     server = find()
     if server is None:
-        return reading, False
-    values = {**reading.values, ATTRIBUTE: dict(server.values)}
+        return written
+    values = {**written.values, ATTRIBUTE: dict(server.values)}
     bastion = values.get(_USED_FOR[0])
-    if isinstance(bastion, Mapping) and reading.given(*_USED_FOR) is None:
+    if isinstance(bastion, Mapping) and written.given(*_USED_FOR) is None:
         # A tenant's host could answer in the place of the operator's.
         others = [name for name in ALL_CONNECTIONS if name != ATTRIBUTE]
         values[_USED_FOR[0]] = {**bastion, _USED_FOR[1]: others}
-    warnings = [*reading.warnings]
-    if server.warning:
-        warnings.append(reading.problem((ATTRIBUTE,), server.warning))
-    problems = [*reading.problems, *_problems(reading, server)]
-    placed = replace(reading, values=values, problems=problems, warnings=warnings)
-    return placed, True
+    warned = [Problem((ATTRIBUTE,), server.warning)] if server.warning else []
+    return replace(
+        written,
+        values=values,
+        problems=[*written.problems, *_problems(written, server)],
+        warnings=[*written.warnings, *warned],
+        found={**written.found, "operators_server": True},
+    )
 
 
 def refused_change(
@@ -118,40 +120,40 @@ def refused_change(
             "cannot be changed after instantiation; the cluster's inventory lies on "
             "the Ansible server of Tacker's operator"
         )
-        yield change.problem((ATTRIBUTE,), text)
+        yield Problem((ATTRIBUTE,), text)
 
 
-def _problems(reading: WrittenRequest, server: OperatorServer) -> Iterator[Problem]:
-    for name, value in (reading.given(ATTRIBUTE) or {}).items():
+def _problems(written: WrittenRequest, server: OperatorServer) -> Iterator[Problem]:
+    for name, value in (written.given(ATTRIBUTE) or {}).items():
         if blank_is_absent(value) is not None:
             text = (
                 "is the operator's, whose Ansible server is used without "
                 f"ansible.ip_address; leave out all of {ATTRIBUTE}, or give all of a "
                 "server of your own"
             )
-            yield reading.problem((ATTRIBUTE, name), text)
-    used_for = reading.given(*_USED_FOR)
+            yield Problem((ATTRIBUTE, name), text)
+    used_for = written.given(*_USED_FOR)
     if isinstance(used_for, list) and ATTRIBUTE in used_for:
         text = f"must not have {ATTRIBUTE} {_WHERE}: that server is reached without a "
-        yield reading.problem(_USED_FOR, f"{text}bastion")
-    path = reading.given(*_CA_FILE)
+        yield Problem(_USED_FOR, f"{text}bastion")
+    path = written.given(*_CA_FILE)
     if isinstance(path, str) and not _is_public(path):
         text = f"must be below one of {', '.join(CA_DIRECTORIES)} {_WHERE}"
-        yield reading.problem(_CA_FILE, text)
-    variables = reading.get(_VARIABLES)
+        yield Problem(_CA_FILE, text)
+    variables = written.get(_VARIABLES)
     for name, value in variables.items() if isinstance(variables, Mapping) else ():
         here = (_VARIABLES, str(name))
         if name not in server.variables:
             allowed = ", ".join(sorted(server.variables)) or "none"
             text = f"cannot be set {_WHERE}, who allows: {allowed}"
-            yield reading.problem(here, text)
+            yield Problem(here, text)
         elif not _is_plain(value):
             text = (
                 f"{_WHERE}, its texts may have only letters, digits and "
                 "_ . : / , @ = + -, so that none is a template or an expression for "
                 "Ansible"
             )
-            yield reading.problem(here, text)
+            yield Problem(here, text)
 
 
 def _is_public(path: str) -> bool:

@@ -69,8 +69,8 @@ class Merge:
     :ivar places: see :class:`.ResolvedProfile`, and so is *replaced*.
     """
 
-    def __init__(self, reading: WrittenRequest) -> None:
-        self._reading = reading
+    def __init__(self, written: WrittenRequest) -> None:
+        self._written = written
         self.places: dict[Location, Any] = {}
         self.replaced: dict[Location, Any] = {}
 
@@ -87,7 +87,7 @@ class Merge:
             here = (*place, name)
             own = fields.blank_is_absent(given.get(name))
             inner = structure.border_names(model)[name]
-            if own is None and self._reading.is_null(here):
+            if own is None and self._written.is_null(here):
                 continue
             applied[name] = value
             if own is None and isinstance(value, Mapping) and _is_there(model, name):
@@ -286,7 +286,7 @@ def nothing(name: str) -> Profile:
     return Profile(name, "not needed", {})
 
 
-def expanded(reading: WrittenRequest, find: Source) -> WrittenRequest:
+def expanded(written: WrittenRequest, find: Source) -> WrittenRequest:
     """A request with what its profile adds; its own attributes take precedence.
 
     Structures and variables are merged, and lists of labels, taints and registries by
@@ -294,31 +294,20 @@ def expanded(reading: WrittenRequest, find: Source) -> WrittenRequest:
 
     :param find: finds the profile; what is wrong with it becomes a problem.
     """
-    name = reading.given("profile")
+    name = written.values.get("profile")
     if not isinstance(name, str) or not PROFILE_NAME.fullmatch(name):
-        return reading
+        return written
     try:
         profile = find(name)
         own = _read(profile)
     except InvalidProfile as error:
-        problems = [reading.problem(("profile",), text) for text in error.problems]
-        return replace(reading, problems=[*reading.problems, *problems])
-    merge = Merge(reading)
-    values, applied = merge.structure(ClusterRequest, reading.values, own.values, ())
-    kept = secrets.without_secrets(ClusterRequest, WrittenRequest(applied))
+        problems = [Problem(("profile",), text) for text in error.problems]
+        return replace(written, problems=[*written.problems, *problems])
+    merge = Merge(written)
+    values, applied = merge.structure(ClusterRequest, written.values, own.values, ())
+    kept = secrets.without_secrets(ClusterRequest, applied)
     expansion = ResolvedProfile(profile, kept, merge.places, merge.replaced)
-    return replace(reading, values=values, expansion=expansion)
-
-
-def needed(reading: WrittenRequest) -> Iterator[Problem]:
-    """What the profile needs and the request lacks."""
-    if not reading.expansion:
-        return
-    profile = reading.expansion.profile
-    for dotted, reason in profile.needs.items():
-        place = tuple(dotted.split("."))
-        if reading.given(*place) is None and not reading.is_null(place):
-            yield reading.problem(place, f"is missing: {reason.rstrip()}")
+    return replace(written, values=values, expansion=expansion)
 
 
 def _read(profile: Profile) -> WrittenRequest:
@@ -326,29 +315,29 @@ def _read(profile: Profile) -> WrittenRequest:
 
     :raises InvalidProfile: with every problem.
     """
-    reading = structure.read(ClusterRequest, profile.parameters)
-    reading.problems += _of_one_cluster(reading)
-    secrets.read(ClusterRequest, reading)
-    if isinstance(reading.values.get("kubespray_vars", {}), Mapping):
-        reading.problems += _literal_secrets(reading)
-    problems = [*reading.problems, *_mistakes(reading)]
+    written = structure.read(ClusterRequest, profile.parameters)
+    written.problems += _of_one_cluster(written.values)
+    secrets.read(ClusterRequest, written)
+    if isinstance(written.values.get("kubespray_vars", {}), Mapping):
+        written.problems += _literal_secrets(written.values)
+    problems = [*written.problems, *_mistakes(written)]
     if problems:
-        raise InvalidProfile(list(dict.fromkeys(map(str, problems))))
-    return reading
+        raise InvalidProfile(list(dict.fromkeys(map(str, written.named(problems)))))
+    return written
 
 
-def _of_one_cluster(reading: WrittenRequest) -> Iterator[Problem]:
+def _of_one_cluster(values: Mapping[str, Any]) -> Iterator[Problem]:
     text = "is of one cluster; give it in the request"
-    for name, value in reading.values.items():
+    for name, value in values.items():
         allowed = ATTRIBUTES.get(name, ())
         if name not in ATTRIBUTES:
-            yield reading.problem((name,), text)
+            yield Problem((name,), text)
         elif allowed is not None and isinstance(value, Mapping):
             for inner in value.keys() - set(allowed):
-                yield reading.problem((name, inner), text)
+                yield Problem((name, inner), text)
 
 
-def _literal_secrets(reading: WrittenRequest) -> list[Problem]:
+def _literal_secrets(values: dict[str, Any]) -> list[Problem]:
     found: list[Problem] = []
 
     def look(place: Place, value: Any) -> Any:
@@ -357,24 +346,23 @@ def _literal_secrets(reading: WrittenRequest) -> list[Problem]:
         is_open = isinstance(value, str) and place.form.is_open(value)
         if not (is_reference or blank or is_open):
             text = "is a secret; give it in the request, or a reference"
-            found.append(reading.problem(place.location, text))
+            found.append(Problem(place.location, text))
         return value
 
-    secrets.changed(ClusterRequest, reading.values, look)
+    secrets.changed(ClusterRequest, values, look)
     return found
 
 
-def _mistakes(reading: WrittenRequest) -> Iterator[Problem]:
+def _mistakes(written: WrittenRequest) -> Iterator[Problem]:
     """What is wrong with a profile's values by themselves."""
-    values = secrets.resolve(ClusterRequest, reading, None).values
-    allowed = {name: value for name, value in values.items() if name in ATTRIBUTES}
+    resolved, _ = secrets.resolve(ClusterRequest, written, None)
+    allowed = {n: value for n, value in resolved.values.items() if n in ATTRIBUTES}
     for role in _NODES:
         if isinstance(inner := allowed.get(role), Mapping):
             allowed[role] = {**_REST[role], **inner}
     _, mistakes = structure.build(ClusterRequest, {**_REST, **allowed})
     # The request may have the rest of a structure.
-    others = (mistake for mistake in mistakes if mistake["type"] != "missing")
-    return (reading.mistake(mistake, {}) for mistake in others)
+    return (mistake for mistake in mistakes if mistake.text != structure.MISSING)
 
 
 def _problems_of_needs(needs: Mapping[str, Any]) -> Iterator[str]:

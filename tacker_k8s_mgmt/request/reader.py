@@ -43,8 +43,8 @@ _BECAUSE = {
     "ansible": "it names the Ansible server, without which nothing can be installed, "
     "and Tacker's operator has none for all requests ([k8s_mgmt] ansible_host)",
 }
-_CHECKS = (*cross_checks.PROBLEMS, tenants.problems, applications.problems)
-_WARNINGS = (cross_checks.warnings, tenants.warnings)
+#: Whose secrets must be references: everybody sees it who sees the VNF instance.
+_BY_REFERENCE = applications.ATTRIBUTE
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class RequestReader:
         :raises ParamError: with every problem at once.
         """
         raw = _attribute(params)
-        return None if raw is None else self._checked(self._expanded(_written(raw)))
+        return None if raw is None else self._request(raw)
 
     def update(
         self,
@@ -103,15 +103,8 @@ class RequestReader:
         raw = _attribute(change)
         if raw is None:
             return self.read(stored)
-        before, later = _written(_instantiated_with(stored)), _written(raw)
-        before = secrets.restore_repeated(ClusterRequest, before, later)
-        before = self._expanded(before)
-        written = changes.merge(before, later, upgrade=upgrade)
-        changed = changes.changed_logins(before, written)
-        refused = operator_server.refused_change(before, later, self.find_server)
-        written.problems += refused
-        request = self._checked(written)
-        return request.model_copy(update={"changed_logins": changed})
+        first, later = _instantiated_with(stored), _written(raw)
+        return self._request(first, [later], later, upgrade=upgrade)
 
     def with_former_secrets(
         self, stored: Mapping[str, Any], requests: Iterable[Mapping[str, Any]]
@@ -122,17 +115,32 @@ class RequestReader:
         :param requests: ``additionalParams`` of the former requests, the latest first.
         :raises ParamError: with every problem at once.
         """
-        written = _written(_instantiated_with(stored))
-        for request in requests:
-            if (raw := _attribute(request)) is not None:
-                later = _written(raw)
-                written = secrets.restore_repeated(ClusterRequest, written, later)
-        return self._checked(self._expanded(written))
+        former = [_written(raw) for one in requests if (raw := _attribute(one))]
+        return self._request(_instantiated_with(stored), former)
 
-    def _expanded(self, written: WrittenRequest) -> WrittenRequest:
-        return profiles.expanded(written, self.find_profile)
+    def _request(
+        self,
+        raw: Mapping[str, Any],
+        repeating: Iterable[WrittenRequest] = (),
+        change: WrittenRequest | None = None,
+        *,
+        upgrade: bool = False,
+    ) -> ClusterRequest:
+        """What an attribute asks for.
 
-    def _checked(self, written: WrittenRequest) -> ClusterRequest:
+        :param repeating: requests that may repeat secrets that it lacks.
+        :param change: what a later request changes of it.
+        """
+        written = _written(raw)
+        written = profiles.expanded(written, self.find_profile)
+        for other in repeating:
+            written = secrets.restore_repeated(ClusterRequest, written, other)
+        if change:
+            stored = written
+            written = changes.merge(stored, change, upgrade=upgrade)
+            written.problems += operator_server.refused_change(
+                stored, change, self.find_server
+            )
         replaced = with_metadata_lists(written, self.metadata)
         try:
             return self._built(replaced)
@@ -145,46 +153,45 @@ class RequestReader:
                 raise error from None
             return request.model_copy(update={"metadata_problems": error.problems})
 
-    def _built(self, written: WrittenRequest) -> ClusterRequest:
-        opened = secrets.resolve(ClusterRequest, written, self.resolver, self.needed)
-        placed, is_operators = operator_server.with_server(
-            replace(written, values=opened.values), self.find_server
+    def _built(self, asked: WrittenRequest) -> ClusterRequest:
+        literal = secrets.literal(ClusterRequest, asked.values, _BY_REFERENCE)
+        opened, lost = secrets.resolve(
+            ClusterRequest, asked, self.resolver, self.needed
         )
-        request, mistakes = structure.build(ClusterRequest, placed.values)
-        needs = list(profiles.needed(placed))
-        explained = {need.location for need in needs}
-        found = [placed.mistake(mistake, _BECAUSE) for mistake in mistakes]
-        literal = secrets.literal(ClusterRequest, written, applications.ATTRIBUTE)
+        written = operator_server.with_server(opened, self.find_server)
+        request, mistakes = structure.build(ClusterRequest, written.values, _BECAUSE)
+        needs = {need.location: need for need in written.needed()}
         problems = [
-            *(*placed.problems, *opened.problems, *literal),
-            *(problem for problem in found if problem.location not in explained),
-            *needs,
-            *(one for check in _CHECKS for one in readable(check(request, placed))),
+            *written.problems,
+            *lost,
+            *literal,
+            *(one for one in mistakes if one.location not in needs),
+            *needs.values(),
+            *cross_checks.problems(request, written),
+            *readable(tenants.problems(request)),
+            *readable(applications.problems(request)),
         ]
-        if problems := _without_blanks(written, problems):
+        # What is blank has no other problem.
+        blank = dict(structure.places(asked.values))
+        problems = [one for one in problems if one.location not in blank]
+        problems[:0] = [Problem(*place) for place in blank.items()]
+        if problems:
             # Names of attributes and variables are repeated, also where they are none.
-            texts = [without_login(str(problem)) for problem in problems]
+            texts = [without_login(str(one)) for one in written.named(problems)]
             retryable = all(problem.retryable for problem in problems)
             raise ParamError(texts, retryable=retryable)
-        warnings = (one for find in _WARNINGS for one in find(request, placed))
+        warnings = [
+            *written.warnings,
+            *cross_checks.warnings(request, written),
+            *tenants.warnings(request),
+        ]
         return request.model_copy(
             update={
-                "warnings": tuple(map(str, (*placed.warnings, *warnings))),
-                "operators_server": is_operators,
-                "references": tuple(opened.uses),
-                "resolved": tuple(opened.secrets),
-                "expansion": placed.expansion,
+                **written.found,
+                "warnings": tuple(map(str, written.named(warnings))),
+                "expansion": written.expansion,
             }
         )
-
-
-def _without_blanks(
-    written: WrittenRequest, problems: Iterable[Problem]
-) -> list[Problem]:
-    """The problems, with one for each attribute that is still blank."""
-    blank = dict(structure.places(written.values))
-    others = [problem for problem in problems if problem.location not in blank]
-    return [*(written.problem(*place) for place in blank.items()), *others]
 
 
 def with_metadata_lists(
@@ -218,30 +225,27 @@ def _replaced(
             value = untrusted.parse_json(value)
         except ValueError:
             value = []
-            problems = [Problem((attribute,), entry, "is text, but not JSON")]
+            problems = [Problem((attribute,), "is text, but not JSON")]
     new = structure.read(ClusterRequest, {attribute: value})
     secrets.read(ClusterRequest, new)
-    new.written[(attribute,)] = entry
-    problems += [
-        new.problem(problem.location, problem.text) for problem in new.problems
-    ]
-    others = {n: text for n, text in written.written.items() if n[0] != attribute}
+    others = {n: text for n, text in written.names.items() if n[0] != attribute}
     return replace(
         written,
         values={**written.values, attribute: new.values.get(attribute)},
-        problems=[*written.problems, *problems],
-        written={**others, **new.written},
+        problems=[*written.named(written.problems), *problems, *new.problems],
+        warnings=written.named(written.warnings),
+        names={**others, **new.names, (attribute,): entry},
     )
 
 
 def problems(metadata: Mapping[str, Any]) -> list[str]:
     """What is wrong with the lists by themselves, without the other parameters."""
     written = with_metadata_lists(WrittenRequest({}), metadata)
-    literal = secrets.literal(ClusterRequest, written, applications.ATTRIBUTE)
-    opened = secrets.resolve(ClusterRequest, written, None)
-    _, mistakes = structure.build(ClusterRequest, opened.values)
-    own = (one for one in mistakes if one["loc"][0] in written.values)
-    found = [*written.problems, *literal, *(written.mistake(one, {}) for one in own)]
+    literal = secrets.literal(ClusterRequest, written.values, _BY_REFERENCE)
+    resolved, _ = secrets.resolve(ClusterRequest, written, None)
+    _, mistakes = structure.build(ClusterRequest, resolved.values)
+    own = (one for one in mistakes if one.location[0] in written.values)
+    found = written.named([*written.problems, *literal, *own])
     return list(map(str, found))
 
 
@@ -254,7 +258,7 @@ def without_secrets(additional_params: Mapping[str, Any]) -> dict[str, Any]:
     raw = _attribute(additional_params)
     if raw is None:
         return {}
-    return {ATTRIBUTE: secrets.without_secrets(ClusterRequest, _written(raw))}
+    return {ATTRIBUTE: secrets.without_secrets(ClusterRequest, _written(raw).values)}
 
 
 def not_kept(stored: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ error names what is missing.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin
 from uuid import UUID
@@ -288,26 +288,10 @@ class Use:
     is_known: bool = False
 
 
-@dataclass
-class Opened:
-    """A request with resolved references.
+def read(model: type[Structure], written: WrittenRequest) -> None:
+    """Convert the references of a request to :class:`Reference` or :class:`NotKept`.
 
-    :param values: those of the reading, with texts in place of all references.
-    :param problems: secrets that were not kept, and references without a secret.
-    :param uses: all references, in the model's order.
-    :param secrets: the secrets of the references.
-    """
-
-    values: dict[str, Any] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-    uses: list[Use] = field(default_factory=list)
-    secrets: list[SecretStr] = field(default_factory=list)
-
-
-def read(model: type[Structure], reading: WrittenRequest) -> None:
-    """Convert the references of a reading to :class:`Reference` or :class:`NotKept`.
-
-    Invalid ones become problems of the reading.
+    Invalid ones become problems of the request.
     """
 
     def parsed(place: Place, value: Any) -> Any:
@@ -318,14 +302,14 @@ def read(model: type[Structure], reading: WrittenRequest) -> None:
                 raise ValueError("is nested too deeply")
             return value
         except ValueError as error:
-            reading.problems.append(reading.problem(place.location, str(error)))
+            written.problems.append(Problem(place.location, str(error)))
             return place.form.stand_in
 
-    reading.values = changed(model, reading.values, parsed)
+    written.values = changed(model, written.values, parsed)
 
 
-def without_secrets(model: type[Structure], reading: WrittenRequest) -> dict[str, Any]:
-    """The values of a reading as JSON, without literal secrets.
+def without_secrets(model: type[Structure], values: dict[str, Any]) -> dict[str, Any]:
+    """The values of a request as JSON, without literal secrets.
 
     References, proxies without credentials and paths of private keys stay. From
     free-form variables, too much is removed rather than too little.
@@ -339,24 +323,24 @@ def without_secrets(model: type[Structure], reading: WrittenRequest) -> dict[str
             return value
         return {_NOT_KEPT: True}
 
-    return changed(model, reading.values, kept)
+    return changed(model, values, kept)
 
 
-def not_kept(model: type[Structure], reading: WrittenRequest) -> list[str]:
+def not_kept(model: type[Structure], written: WrittenRequest) -> list[str]:
     """Dotted names of the secrets that stored parameters lack."""
     names = []
 
     def noted(place: Place, value: Any) -> Any:
         if isinstance(value, NotKept):
-            names.append(reading.dotted(*place.location))
+            names.append(written.dotted(*place.location))
         return value
 
-    changed(model, reading.values, noted)
+    changed(model, written.values, noted)
     return names
 
 
 def literal(
-    model: type[Structure], reading: WrittenRequest, attribute: str
+    model: type[Structure], values: dict[str, Any], attribute: str
 ) -> list[Problem]:
     """A problem for each secret below an attribute that is no reference.
 
@@ -368,10 +352,10 @@ def literal(
     def noted(place: Place, value: Any) -> Any:
         if place.location[0] == attribute and not isinstance(value, Reference):
             text = f"must be a reference, {_FORMS}"
-            problems.append(reading.problem(place.location, text))
+            problems.append(Problem(place.location, text))
         return value
 
-    changed(model, reading.values, noted)
+    changed(model, values, noted)
     return problems
 
 
@@ -387,53 +371,55 @@ def restore_repeated(
         return value if repeated is None else repeated
 
     values = changed(model, stored.values, restored)
-    return WrittenRequest(values, stored.problems, stored.warnings, stored.written)
+    return replace(stored, values=values)
 
 
 def resolve(
     model: type[Structure],
-    reading: WrittenRequest,
+    written: WrittenRequest,
     resolver: Resolver | None,
     needed: Collection[str] | None = None,
-) -> Opened:
-    """Replace references by secrets.
+) -> tuple[WrittenRequest, list[Problem]]:
+    """The request with texts in place of its references, and the secrets that it lacks.
+
+    What is found is all references (:class:`Use`), in the model's order, and their
+    secrets.
 
     :param resolver: None to check references only and use placeholders.
     :param needed: the structures whose secrets the operation needs, None for all.
         Secrets may be missing elsewhere.
     """
-    opened = Opened()
+    problems: list[Problem] = []
+    uses: list[Use] = []
+    secrets: list[SecretStr] = []
 
     def text(place: Place, value: Any) -> Any:
-        name = reading.dotted(*place.location)
+        name = written.dotted(*place.location)
         is_needed = needed is None or place.location[0] in needed
         if isinstance(value, NotKept):
-            if is_needed:
-                missing = reading.problem(place.location, _missing(reading, place))
-                opened.problems.append(missing)
+            problems.extend([_missing(place)] if is_needed else [])
             return place.form.stand_in
         if not isinstance(value, Reference):
             return value
         if place.form.by_path and value.kind == FILE:
-            opened.uses.append(Use(place.location, name, value, is_known=True))
+            uses.append(Use(place.location, name, value, is_known=True))
             # Without the prefix it would be taken for the key's text.
             is_absolute = value.target.startswith("/")
             return value.target if is_absolute else f"./{value.target}"
         try:
             secret = resolver(value) if resolver and is_needed else None
         except Unresolved as reason:
-            lost = reading.problem(place.location, str(reason), retryable=True)
-            opened.problems.append(lost)
+            problems.append(Problem(place.location, str(reason), retryable=True))
             return place.form.stand_in
-        known = secret is not None
-        opened.uses.append(Use(place.location, name, value, is_known=known))
+        uses.append(Use(place.location, name, value, is_known=secret is not None))
         if secret is None:
             return value.as_given() if place.is_variable else place.form.stand_in
-        opened.secrets.append(SecretStr(secret))
+        secrets.append(SecretStr(secret))
         return secret
 
-    opened.values = changed(model, reading.values, text)
-    return opened
+    values = changed(model, written.values, text)
+    found = {"references": tuple(uses), "resolved": tuple(secrets)}
+    return replace(written, values=values, found={**written.found, **found}), problems
 
 
 def _parsed(value: Mapping[Any, Any]) -> Reference | NotKept:
@@ -478,18 +464,18 @@ def _secret_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def _missing(reading: WrittenRequest, place: Place) -> str:
+def _missing(place: Place) -> Problem:
     """What to do about a secret that is not kept; lists and variables are repeated
     whole.
     """
     whole = next(
         (at for at, name in enumerate(place.location) if name.isdigit()),
-        2 if place.is_variable else None,
+        2 if place.is_variable else len(place.location),
     )
-    repeat = "repeat it"
-    if whole is not None and len(place.location) > whole:
-        repeat = f"repeat all of {reading.dotted(*place.location[:whole])}"
-    return (
-        "was given as text when the VNF was instantiated, which is not stored: "
-        f"{repeat} in this request, or give a reference, {_FORMS}"
+    around = () if len(place.location) <= whole else (place.location[:whole],)
+    text = (
+        "was given as text when the VNF was instantiated, which is not stored: repeat "
+        f"{'all of %s' if around else 'it'} in this request, or give a reference, "
+        f"{_FORMS}"
     )
+    return Problem(place.location, text, around)

@@ -18,7 +18,7 @@ name, in place of what else would be wrong with such a text.
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -48,21 +48,25 @@ from tacker_k8s_mgmt.request.fields import blank_is_absent
 from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
 
 Location = tuple[str, ...]
+_NOTHING: Mapping[str, str] = {}
 
 
 class Problem(NamedTuple):
     """What is wrong with an attribute, or worth a warning.
 
-    :param name: the attribute's dotted name as the user wrote it.
-    :param text: the rest of the sentence.
+    :param text: the rest of the sentence that begins with the attribute's name.
+    :param others: further attributes, whose names take the place of ``%s`` in the text.
     :param retryable: it is in what the request refers to, such as a secret's store, and
         the same request may succeed later.
+    :param name: of the attribute, as the user wrote it; "" until it is known
+        (:meth:`WrittenRequest.named`).
     """
 
     location: Location
-    name: str
     text: str
+    others: tuple[Location, ...] = ()
     retryable: bool = False
+    name: str = ""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.text}"
@@ -72,8 +76,9 @@ class InvalidAttribute(Exception):
     """An attribute that is not valid was read; its own problem is reported."""
 
 
+MISSING = "is missing"
 _SENTENCES = {
-    "missing": "is missing",
+    "missing": MISSING,
     "string_type": "must be text",
     "int_type": "must be a whole number",
     "bool_type": "must be true or false",
@@ -116,15 +121,18 @@ T = TypeVar("T")
 class WrittenRequest:
     """A request by the specification's names, with problems and warnings.
 
-    :param written: the name as the user wrote it, by location.
+    :param names: the name as the user wrote it, by location.
     :param expansion: what came of a profile.
+    :param found: what else reading it has brought to light, by the field of the model
+        that is not a part of requests.
     """
 
     values: dict[str, Any]
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
-    written: dict[Location, str] = field(default_factory=dict)
+    names: dict[Location, str] = field(default_factory=dict)
     expansion: ResolvedProfile | None = None
+    found: dict[str, Any] = field(default_factory=dict)
 
     def dotted(self, *location: str) -> str:
         """The attribute's dotted name as the user wrote it.
@@ -132,7 +140,7 @@ class WrittenRequest:
         With the profile that has given its value.
         """
         name = ".".join(
-            self.written.get(location[: depth + 1], name)
+            self.names.get(location[: depth + 1], name)
             for depth, name in enumerate(location)
         )
         if self.expansion and self.expansion.has_given(location):
@@ -142,7 +150,7 @@ class WrittenRequest:
     def is_null(self, location: Location) -> bool:
         """Whether the attribute, or a structure around it, is written as null."""
         outer = (location[:end] for end in range(1, len(location) + 1))
-        return any(at in self.written and self.get(*at) is None for at in outer)
+        return any(at in self.names and self.get(*at) is None for at in outer)
 
     def get(self, *location: str) -> Any:
         """The value at a location; None if there is none."""
@@ -157,26 +165,36 @@ class WrittenRequest:
         """The value at a location; None if there is none or it is blank."""
         return blank_is_absent(self.get(*location))
 
-    def problem(
-        self, location: Location, text: str, *, retryable: bool = False
-    ) -> Problem:
-        """A problem of the attribute at a location."""
-        return Problem(location, self.dotted(*location), text, retryable)
+    def needed(self) -> Iterator[Problem]:
+        """What the profile needs and the request lacks."""
+        needs = self.expansion.profile.needs if self.expansion else {}
+        for dotted, reason in needs.items():
+            location = tuple(dotted.split("."))
+            if self.given(*location) is None and not self.is_null(location):
+                yield Problem(location, f"{MISSING}: {reason.rstrip()}")
 
-    def mistake(self, error: ErrorDetails, because: Mapping[str, str]) -> Problem:
-        """The problem that pydantic found, without the offending value.
+    def named(self, problems: Iterable[Problem]) -> list[Problem]:
+        """The problems with the names that attributes have in this request."""
+        return [one if one.name else self._named(one) for one in problems]
 
-        :param because: why an attribute is needed, by its name.
-        """
-        text = _SENTENCES.get(error["type"], f"is not valid ({error['type']})")
-        if error["type"] == "value_error":
-            own = error["ctx"]["error"]
-            text = str(own) if _is_ours(own) else "is not valid"
-        elif error["type"] == "literal_error":
-            text = f"must be {error['ctx']['expected']}"
-        elif error["type"] == "missing" and (last := error["loc"][-1]) in because:
-            text = f"{text}; {because[str(last)]}"
-        return self.problem(tuple(map(str, error["loc"])), text)
+    def _named(self, problem: Problem) -> Problem:
+        name, text = self.dotted(*problem.location), problem.text
+        if problem.others:
+            text %= tuple(self.dotted(*other) for other in problem.others)
+        return problem._replace(name=name, text=text, others=())
+
+
+def _mistake(error: ErrorDetails, because: Mapping[str, str]) -> Problem:
+    """What pydantic found, without the offending value."""
+    text = _SENTENCES.get(error["type"], f"is not valid ({error['type']})")
+    if error["type"] == "value_error":
+        own = error["ctx"]["error"]
+        text = str(own) if _is_ours(own) else "is not valid"
+    elif error["type"] == "literal_error":
+        text = f"must be {error['ctx']['expected']}"
+    elif error["type"] == "missing" and (last := error["loc"][-1]) in because:
+        text = f"{text}; {because[str(last)]}"
+    return Problem(tuple(map(str, error["loc"])), text)
 
 
 def _is_ours(error: Exception) -> bool:
@@ -200,32 +218,32 @@ def snake(name: str) -> str:
 
 def read(model: type[Structure], raw: Mapping[Any, Any]) -> WrittenRequest:
     """Bring a structure's attribute names into the specification's spelling."""
-    reading = WrittenRequest({})
-    reading.values = _read(model, raw, (), reading)
-    return reading
+    written = WrittenRequest({})
+    written.values = _read(model, raw, (), written)
+    return written
 
 
-def restore_keys(reading: WrittenRequest, name: str) -> None:
+def restore_keys(written: WrittenRequest, name: str) -> None:
     """Undo camelCase in a free-form mapping that was copied from Tacker's GET view.
 
     Its keys are kubespray's variables, which have no capitals. Keys inside their values
     may have some and cannot be restored.
     """
-    mapping = reading.values.get(name)
-    if reading.written.get((name,)) != camel(name) or not isinstance(mapping, Mapping):
+    mapping = written.values.get(name)
+    if written.names.get((name,)) != camel(name) or not isinstance(mapping, Mapping):
         return
     restored: dict[str, Any] = {}
     for key, value in mapping.items():
         original = snake(str(key))
         restored[original] = value
-        reading.written[(name, original)] = str(key)
+        written.names[(name, original)] = str(key)
         if _has_capitals(value):
             text = (
                 "Tacker's output has changed the names inside; write them as kubespray "
                 f"has them, under {name}"
             )
-            reading.problems.append(reading.problem((name, original), text))
-    reading.values[name] = restored
+            written.problems.append(Problem((name, original), text))
+    written.values[name] = restored
 
 
 @dataclass(frozen=True)
@@ -279,7 +297,7 @@ def _read(
     model: type[Structure],
     raw: Mapping[Any, Any],
     place: Location,
-    reading: WrittenRequest,
+    written: WrittenRequest,
 ) -> dict[str, Any]:
     spellings = _spellings(model)
     values: dict[str, Any] = {}
@@ -288,33 +306,33 @@ def _read(
         here = (*place, name or "")
         if name is None:
             text = _nearest(str(key), spellings)
-            reading.problems.append(reading.problem((*place, _shown(key)), text))
-        elif here in reading.written:
-            text = f"is given twice, the first is {reading.dotted(*here)}"
-            reading.problems.append(reading.problem((*place, _shown(key)), text))
+            written.problems.append(Problem((*place, _shown(key)), text))
+        elif here in written.names:
+            text = "is given twice, the first is %s"
+            written.problems.append(Problem((*place, _shown(key)), text, (here,)))
         elif name in model.ignored:
-            reading.written[here] = key
+            written.names[here] = key
             if value:
                 text = f"is not used, {model.ignored[name]}"
-                reading.warnings.append(reading.problem(here, text))
+                written.warnings.append(Problem(here, text))
         else:
-            reading.written[here] = key
+            written.names[here] = key
             attribute = attributes(model)[name]
             inner = attribute.structure
             if inner and not attribute.is_list and isinstance(value, Mapping):
-                value = _read(inner, value, here, reading)
+                value = _read(inner, value, here, written)
             elif inner and attribute.is_list and isinstance(value, list):
-                value = _read_items(inner, value, here, reading)
+                value = _read_items(inner, value, here, written)
             if value is not None:  # null means "not given"
                 values[name] = value
     return values
 
 
 def _read_items(
-    item: type[Structure], values: list[Any], place: Location, reading: WrittenRequest
+    item: type[Structure], values: list[Any], place: Location, written: WrittenRequest
 ) -> list[Any]:
     return [
-        _read(item, value, (*place, str(number)), reading)
+        _read(item, value, (*place, str(number)), written)
         if isinstance(value, Mapping)
         else value
         for number, value in enumerate(values)
@@ -342,18 +360,22 @@ def _structure_in(annotation: Any) -> type[Structure] | None:
     return None
 
 
-def build(model: type[S], values: Mapping[str, Any]) -> tuple[S, list[ErrorDetails]]:
+def build(
+    model: type[S], values: Mapping[str, Any], because: Mapping[str, str] = _NOTHING
+) -> tuple[S, list[Problem]]:
     """The structure that the values describe, and what is wrong with them.
 
     Reading an attribute that is not valid raises :class:`InvalidAttribute`, so that
     checks of the other attributes can do their work.
+
+    :param because: why an attribute is needed, by its name.
     """
     try:
         return model.model_validate(values), []
     except ValidationError as error:
         # The details alone leave this block: the exception holds the user's secrets.
         details = error.errors(include_url=False, include_input=False)
-    return _partial(model, values), details
+    return _partial(model, values), [_mistake(one, because) for one in details]
 
 
 def _partial(model: type[S], values: Any) -> S:

@@ -16,7 +16,6 @@ from tacker_k8s_mgmt.request.structure import (
     Location,
     Problem,
     Structure,
-    WrittenRequest,
     items,
     readable,
     valid,
@@ -193,29 +192,29 @@ _NO_EXTERNAL_IPS = "DenyServiceExternalIPs"
 _OPEN = "isolated: false gives a tenant without isolation"
 
 
-def problems(request: "ClusterRequest", written: WrittenRequest) -> Iterator[Problem]:
+def problems(request: "ClusterRequest") -> Iterator[Problem]:
     """What contradicts itself, or cannot be with this cluster."""
     names = [valid(tenant, "name") for tenant in request.tenants]
     for number, name in enumerate(names):
         if name and name in names[:number]:
             here = (*_TENANTS, str(number), "name")
-            yield written.problem(here, "the tenant is given twice")
-    yield from readable(_vim_names(request, written))
+            yield Problem(here, "the tenant is given twice")
+    yield from readable(_vim_names(request))
     for place, tenant in items(_TENANTS, request.tenants):
-        yield from readable(_isolation(request, written, place, tenant))
-        yield from readable(_exceptions(written, place, tenant, names))
-        yield from readable(_project_of(request, written, place, tenant))
+        yield from readable(_isolation(request, place, tenant))
+        yield from readable(_exceptions(place, tenant, names))
+        yield from readable(_project_of(request, place, tenant))
 
 
 def _project_of(
-    request: "ClusterRequest", written: WrittenRequest, place: Location, tenant: Tenant
+    request: "ClusterRequest", place: Location, tenant: Tenant
 ) -> Iterator[Problem]:
     if tenant.keystone_project and not request.cluster.authentication.webhook:
         text = "needs k8s-keystone-auth as cluster.authentication.webhook"
-        yield written.problem((*place, "keystone_project"), text)
+        yield Problem((*place, "keystone_project"), text)
 
 
-def warnings(request: "ClusterRequest", written: WrittenRequest) -> Iterator[Problem]:
+def warnings(request: "ClusterRequest") -> Iterator[Problem]:
     """What is not as safe as it may look."""
     plugin = request.cluster.network.known_plugin
     chosen = request.kubespray_vars.get(_ADMISSION[1])
@@ -224,23 +223,23 @@ def warnings(request: "ClusterRequest", written: WrittenRequest) -> Iterator[Pro
             f"up to Kubernetes 1.29, only the plugin {_NO_EXTERNAL_IPS} keeps Services "
             "of tenants from taking over addresses by externalIPs (CVE-2020-8554)"
         )
-        yield written.problem(_ADMISSION, text)
+        yield Problem(_ADMISSION, text)
     for place, tenant in items(_TENANTS, request.tenants):
         if tenant.isolated and plugin.policies is None:
             text = (
                 "whether NetworkPolicies are enforced, and so the tenant is isolated, "
                 f"depends on what the plugin {plugin.name} stands for"
             )
-            yield written.problem(place, text)
+            yield Problem(place, text)
         if tenant.pod_security == "privileged":
             text = (
                 "privileged pods can reach everything on their node, also what is of "
                 "other tenants"
             )
-            yield written.problem((*place, "pod_security"), text)
+            yield Problem((*place, "pod_security"), text)
 
 
-def _vim_names(request: "ClusterRequest", written: WrittenRequest) -> Iterator[Problem]:
+def _vim_names(request: "ClusterRequest") -> Iterator[Problem]:
     """VIMs of one name, and names that Tacker has no room for."""
     cluster = request.vim_name
     taken = {cluster}
@@ -250,25 +249,25 @@ def _vim_names(request: "ClusterRequest", written: WrittenRequest) -> Iterator[P
         if (used := own or default) in taken:
             text = "another VIM has this name"
             text += f", {used}, which is the default" if default else ""
-            yield written.problem((*place, "vim_name"), text)
+            yield Problem((*place, "vim_name"), text)
         if len(default) > fields.LONGEST_NAME:
             text = (
                 f"its default, vim_name with the tenant's name, has {len(default)} "
                 f"characters, and Tacker has room for {fields.LONGEST_NAME}; give one, "
                 "or a shorter vim_name"
             )
-            yield written.problem((*place, "vim_name"), text)
+            yield Problem((*place, "vim_name"), text)
         taken.update([used] if used else [])
 
 
 def _isolation(
-    request: "ClusterRequest", written: WrittenRequest, place: Location, tenant: Tenant
+    request: "ClusterRequest", place: Location, tenant: Tenant
 ) -> Iterator[Problem]:
     here = (*place, "isolated")
     if not tenant.isolated:
         if tenant.allowed:
             text = "is for a tenant that is isolated"
-            yield written.problem((*place, "allowed"), text)
+            yield Problem((*place, "allowed"), text)
         return
     plugin = request.cluster.network.known_plugin
     if plugin.policies is False:
@@ -277,31 +276,27 @@ def _isolation(
             "pods would not be isolated. Choose another plugin, such as calico; "
             f"{_OPEN}"
         )
-        yield written.problem(here, text)
+        yield Problem(here, text)
     elif request.kubespray_vars.get(plugin.policy_variable) is False:
         text = (
             f"kubespray_vars.{plugin.policy_variable} keeps {plugin.name} from "
             f"enforcing NetworkPolicies; {_OPEN}"
         )
-        yield written.problem(here, text)
+        yield Problem(here, text)
 
 
-def _exceptions(
-    written: WrittenRequest, place: Location, tenant: Tenant, names: list[Any]
-) -> Iterator[Problem]:
+def _exceptions(place: Location, tenant: Tenant, names: list[Any]) -> Iterator[Problem]:
     for here, allowed in items((*place, "allowed"), tenant.allowed):
-        yield from readable(_exception(written, here, allowed, names))
+        yield from readable(_exception(here, allowed, names))
 
 
-def _exception(
-    written: WrittenRequest, here: Location, allowed: Allowed, names: list[Any]
-) -> Iterator[Problem]:
+def _exception(here: Location, allowed: Allowed, names: list[Any]) -> Iterator[Problem]:
     for other in allowed.tenants:
         if other not in names:
             text = f"there is no such tenant as {other}"
-            yield written.problem((*here, "tenants"), text)
+            yield Problem((*here, "tenants"), text)
     if not (allowed.tenants or allowed.namespaces or allowed.networks):
         text = (
             "name tenants, namespaces or networks; the network 0.0.0.0/0 stands for all"
         )
-        yield written.problem(here, text)
+        yield Problem(here, text)

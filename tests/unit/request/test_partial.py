@@ -84,7 +84,7 @@ def test_what_is_right_is_as_in_a_request_that_is_right(body):
     values = structure.read(ClusterRequest, body).values
     made, mistakes = structure.build(ClusterRequest, values)
     assert MARKER not in repr(made)
-    wrong = {str(mistake["loc"][0]) for mistake in mistakes}
+    wrong = {mistake.location[0] for mistake in mistakes}
     right = {name: SIMPLE[name] for name in wrong if name in SIMPLE}
     others = {name: value for name, value in values.items() if name not in wrong}
     corrected, left = structure.build(ClusterRequest, {**others, **right})
