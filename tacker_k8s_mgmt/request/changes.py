@@ -8,6 +8,7 @@ users send whole structures.
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tacker_k8s_mgmt.request import structure
@@ -16,7 +17,6 @@ from tacker_k8s_mgmt.request.cluster_options import Cluster
 from tacker_k8s_mgmt.request.cross_checks import LOGINS
 from tacker_k8s_mgmt.request.fields import blank_is_absent
 from tacker_k8s_mgmt.request.installation import ClusterRequest
-from tacker_k8s_mgmt.request.profile_document import ResolvedProfile
 from tacker_k8s_mgmt.request.structure import (
     CHANGEABLE,
     Fixed,
@@ -79,28 +79,9 @@ def merge(
     if is_newer and isinstance(variables, Mapping):
         kept = {n: v for n, v in variables.items() if n not in of_version}
         values[_VARIABLES] = kept
-    warnings = (*stored.named(stored.warnings), *change.named(change.warnings))
-    merged = WrittenRequest(
-        values=values,
-        problems=[*stored.named(stored.problems), *change.named(problems)],
-        warnings=list(dict.fromkeys(warnings)),
-        names={**stored.names, **change.names},
-        expansion=_still_holding(stored, change),
-    )
-    merged.found["changed_logins"] = _changed_logins(stored, merged)
-    return merged
-
-
-def _still_holding(
-    stored: WrittenRequest, change: WrittenRequest
-) -> ResolvedProfile | None:
-    """What came of the profile, without what a later request replaces."""
-
-    def is_replaced(place: Location) -> bool:
-        value = change.get(*place)
-        return value is not None and not isinstance(value, Mapping)
-
-    return stored.expansion and stored.expansion.without(is_replaced)
+    logins = _changed_logins(stored.values, values)
+    merged = stored.changed_by(change, values, problems)
+    return replace(merged, found={"changed_logins": logins})
 
 
 def _fixed(model: type[Structure], *, upgrade: bool = False) -> Mapping[str, str]:
@@ -112,7 +93,9 @@ def _fixed(model: type[Structure], *, upgrade: bool = False) -> Mapping[str, str
     }
 
 
-def _changed_logins(stored: WrittenRequest, merged: WrittenRequest) -> frozenset[str]:
+def _changed_logins(
+    stored: Mapping[str, Any], merged: Mapping[str, Any]
+) -> frozenset[str]:
     """The structures whose user name, password or key a merge has changed.
 
     The bastion counts as changed with any of its attributes: the inventory has the
@@ -122,11 +105,15 @@ def _changed_logins(stored: WrittenRequest, merged: WrittenRequest) -> frozenset
     return frozenset(["bastion"] if bastion else []) | frozenset(
         name
         for name, prefix in LOGINS
-        for attribute in ("username", *CREDENTIALS)
         if name != "bastion"
-        and stored.given(name, f"{prefix}{attribute}")
-        != merged.given(name, f"{prefix}{attribute}")
+        and _login(stored.get(name), prefix) != _login(merged.get(name), prefix)
     )
+
+
+def _login(holder: Any, prefix: str) -> list[Any]:
+    given = holder if isinstance(holder, Mapping) else {}
+    names = (f"{prefix}{name}" for name in ("username", *CREDENTIALS))
+    return [blank_is_absent(given.get(name)) for name in names]
 
 
 def _accepted(value: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]:

@@ -173,6 +173,28 @@ class WrittenRequest:
             if self.given(*location) is None and not self.is_null(location):
                 yield Problem(location, f"{MISSING}: {reason.rstrip()}")
 
+    def changed_by(
+        self, change: "WrittenRequest", values: dict[str, Any], problems: list[Problem]
+    ) -> "WrittenRequest":
+        """This request after a later one.
+
+        :param values: those of both together.
+        :param problems: those of the later one.
+        """
+
+        def is_replaced(place: Location) -> bool:
+            value = change.get(*place)
+            return value is not None and not isinstance(value, Mapping)
+
+        warnings = [*self.named(self.warnings), *change.named(change.warnings)]
+        return WrittenRequest(
+            values,
+            problems=[*self.named(self.problems), *change.named(problems)],
+            warnings=list(dict.fromkeys(warnings)),
+            names={**self.names, **change.names},
+            expansion=self.expansion and self.expansion.without(is_replaced),
+        )
+
     def named(self, problems: Iterable[Problem]) -> list[Problem]:
         """The problems with the names that attributes have in this request."""
         return [one if one.name else self._named(one) for one in problems]
