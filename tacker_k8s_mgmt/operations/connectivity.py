@@ -67,7 +67,6 @@ class ConnectivityEnd(Operation):
         self._new_balancer: Machine | None = None
 
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         state = self._state
         install = Step(
             "install-load-balancer",

@@ -58,7 +58,6 @@ class HealStart(Operation):
         self._not_ready: list[str] = []
 
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         leave, plane = self._leave, self._plane
         return (
             Step("compare", "compare Heat, inventory and cluster", self._choose),
@@ -94,7 +93,6 @@ class HealStart(Operation):
         )
 
     def left(self) -> str:
-        """What stays behind when a step fails."""
         return self._leave.left()
 
     def _choose(self) -> None:
@@ -233,7 +231,6 @@ class HealEnd(Operation):
         self._plane = ControlPlaneJoin(self._state, self._join)
 
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         join, plane = self._join, self._plane
         return (
             Step(
@@ -281,7 +278,6 @@ class HealEnd(Operation):
         )
 
     def left(self) -> str:
-        """What stays behind when a step fails."""
         if not (newcomers := self._join.newcomers):
             return ""
         next_one = "heal" if self._join.plane else "scale-out or heal"

@@ -52,7 +52,6 @@ class Instantiate(Operation):
         self._access: ClusterAccess
 
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         state = self._state
         install = Step(
             "install-load-balancer",
@@ -93,7 +92,6 @@ class Instantiate(Operation):
         )
 
     def left(self) -> str:
-        """What stays behind when a step fails."""
         machines, ansible = self._state.machines, self._state.params.ansible
         parts = []
         if count := len(machines.nodes):
@@ -182,7 +180,6 @@ class WholeHealStart(Operation):
         self._kept = kept
 
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         return (
             preconditions.step(self._state.deps),
             *terminate_start(self._state.site.vims),
@@ -214,7 +211,6 @@ class WholeHealEnd(Instantiate):
         self._kept_files = (WHOLE_FILE, *kept)
 
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         state = self._state
         check, *install = super().steps()
         return (

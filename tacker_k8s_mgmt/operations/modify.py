@@ -60,12 +60,10 @@ class Modify(Operation):
         return (Step("check-metadata", _CHECK, self._check),)
 
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         changes = (step for work in self._works for step in work.changes())
         return (Step("check-metadata", _CHECK, self._check_and_keep), *changes)
 
     def left(self) -> str:
-        """What stays behind when a step fails."""
         return " ".join(filter(None, (work.left() for work in self._works)))
 
     def _check_and_keep(self) -> None:

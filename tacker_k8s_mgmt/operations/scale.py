@@ -48,7 +48,6 @@ class ScaleOut(Operation):
         self._takes_back = takes_back
 
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         join = self._join
         return (
             Step(
@@ -176,7 +175,6 @@ class ScaleOutRollback(Operation):
         self._staying: tuple[Node, ...] = ()
 
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         state = self._state
         return (
             Step(
@@ -203,7 +201,6 @@ class ScaleOutRollback(Operation):
         )
 
     def left(self) -> str:
-        """What stays behind when a step fails."""
         return "No VM was deleted."
 
     def _choose(self) -> None:
@@ -265,7 +262,6 @@ class ScaleIn(Operation):
         self._leave = Leave(self._state, renews_logins=True)
 
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         leave = self._leave
         return (
             Step("compare", "compare Heat, inventory and cluster", self._choose),
@@ -282,7 +278,6 @@ class ScaleIn(Operation):
         )
 
     def left(self) -> str:
-        """What stays behind when a step fails."""
         return self._leave.left()
 
     def _is_target(self, server_id: str) -> bool:

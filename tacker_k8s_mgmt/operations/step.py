@@ -70,11 +70,9 @@ class Steps(Operation):
         self._steps, self._left = steps, left
 
     def steps(self) -> Sequence[Step]:
-        """See :meth:`Operation.steps`."""
         return self._steps
 
     def left(self) -> str:
-        """See :meth:`Operation.left`."""
         return self._left()
 
 

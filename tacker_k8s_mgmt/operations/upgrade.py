@@ -304,7 +304,6 @@ class UpgradeStart(Operation):
         self._check = UpgradeCheck(ClusterState(deps))
 
     def steps(self) -> Sequence[Step]:
-        """The steps in the order of work."""
         return (
             Step(
                 "check-server",
@@ -315,7 +314,6 @@ class UpgradeStart(Operation):
         )
 
     def left(self) -> str:
-        """What stays behind when a step fails."""
         return self._check.left()
 
     def _check_nodes(self) -> None:

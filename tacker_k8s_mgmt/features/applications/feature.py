@@ -158,7 +158,6 @@ class Applications(Feature):
     """Applications on the cluster, from manifests or charts."""
 
     def owns(self, entry: str) -> bool:
-        """Whether an entry of the VNF instance's metadata is for this feature."""
         return entry == APPLICATIONS
 
     def precondition_problems(self, deps: OperationContext) -> Iterable[str]:
@@ -174,7 +173,6 @@ class Applications(Feature):
         return Contribution([one.row() for one in compare(survey).applications])
 
     def work(self, state: ClusterState) -> Work:
-        """Its work in one operation."""
         return ApplicationsWork(state)
 
 
@@ -282,7 +280,6 @@ class ApplicationsWork(Work):
             raise ApplicationsRefused(self._problems)
 
     def changes(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         apps = self._state.params.applications
         return (
             Step(
@@ -316,7 +313,6 @@ class ApplicationsWork(Work):
         )
 
     def left(self) -> str:
-        """What stays behind."""
         return " ".join(self._left)
 
     def _kinds(self) -> Iterator[str]:

@@ -151,7 +151,6 @@ class Expose(_OfServices):
     """
 
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         return (
             self._open(),
             Step(
@@ -198,7 +197,6 @@ class Unexpose(_OnCluster):
         self._exposed: tuple[Exposure, ...] = ()
 
     def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         if self._state.params.load_balancer is None:
             return ()
         return (

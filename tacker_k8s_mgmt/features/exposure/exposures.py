@@ -54,7 +54,6 @@ class Exposures(Feature):
         return Contribution(tuple(rows.rows(answers)))
 
     def work(self, state: ClusterState) -> Work:
-        """Its work in one operation."""
         return ExposureWork(state)
 
 

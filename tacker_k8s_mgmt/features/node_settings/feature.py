@@ -44,7 +44,6 @@ class NodeSettingsFeature(Feature):
     """Labels, annotations, taints and maintenance of nodes."""
 
     def owns(self, entry: str) -> bool:
-        """Whether an entry of the VNF instance's metadata is for this feature."""
         return is_entry(entry)
 
     def precondition_problems(self, deps: OperationContext) -> Iterable[str]:
@@ -65,7 +64,6 @@ class NodeSettingsFeature(Feature):
         return Contribution(findings=findings, out_of_service=out)
 
     def work(self, state: ClusterState) -> Work:
-        """Its work in one operation."""
         return NodeSettingsWork(state)
 
 
@@ -193,7 +191,6 @@ class NodeSettingsWork(Work):
             )
 
     def changes(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
         return (
             Step(
                 "add-routes",
@@ -234,7 +231,6 @@ class NodeSettingsWork(Work):
         )
 
     def left(self) -> str:
-        """What stays behind when a step fails."""
         return self._left
 
     def _client(self) -> MetadataClient:

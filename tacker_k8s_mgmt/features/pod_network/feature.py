@@ -44,7 +44,6 @@ class PodNetwork(Feature):
     """The test of the pod network."""
 
     def work(self, state: ClusterState) -> Work:
-        """Its work in one operation."""
         return PodNetworkWork(state)
 
 

@@ -280,7 +280,6 @@ class Tenants(Feature):
     """Tenants: namespaces with rights, limits and a VIM each."""
 
     def owns(self, entry: str) -> bool:
-        """Whether an entry of the VNF instance's metadata is for this feature."""
         return entry == TENANTS
 
     def precondition_problems(self, deps: OperationContext) -> Iterator[str]:
@@ -301,7 +300,6 @@ class Tenants(Feature):
         return Contribution(tuple(rows(answers, survey.params)))
 
     def work(self, state: ClusterState) -> Work:
-        """Its work in one operation."""
         return TenantsWork(state)
 
 
@@ -393,7 +391,6 @@ class TenantsWork(Work):
             yield from self._kept(name)
 
     def changes(self) -> Sequence[Step]:
-        """The steps in the order of work."""
         return (
             *_make(self._state),
             Step(

@@ -34,28 +34,23 @@ class CnfHookV1(CnfHook):
 
     @property
     def is_forceful(self) -> bool:
-        """See :attr:`CnfHook.is_forceful`."""
         return self._hook.sent.is_forceful
 
     @property
     def additional_params(self) -> Mapping[str, Any]:
-        """See :attr:`CnfHook.additional_params`."""
         if self.name.startswith("instantiate") and self._hook.sent:
             return self._hook.sent.parameters or {}
         return self._instance.parameters or {}
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """See :attr:`CnfHook.metadata`."""
         return self._hook.metadata
 
     @property
     def patch(self) -> Mapping[str, Any]:
-        """See :attr:`CnfHook.patch`."""
         return self._hook.patch
 
     def endpoint(self) -> str:
-        """See :meth:`CnfHook.endpoint`."""
         return str(self._vim_access()["auth_url"]) if self._instance.has_vim else ""
 
     @property
@@ -64,7 +59,6 @@ class CnfHookV1(CnfHook):
         return self._instance.project
 
     def token(self) -> str:
-        """See :meth:`CnfHook.token`."""
         access = self._vim_access()
         return driver.token(access, access.get("ssl_ca_cert"))
 
@@ -85,7 +79,6 @@ class CnfHookV1(CnfHook):
             ) from None
 
     def namespace(self) -> str:
-        """See :meth:`CnfHook.namespace`."""
         given = self.additional_params.get("namespace")
         # What an earlier life of the VNF instance has left does not hold any more.
         is_new = self.name == "instantiate_start"
@@ -99,11 +92,9 @@ class CnfHookV1(CnfHook):
         return Cnf(self.vnf_id, self.namespace() or "default", names)
 
     def package(self) -> str:
-        """See :meth:`CnfHook.package`."""
         return self._instance.package()
 
     def manifests(self) -> Sequence[Service] | None:
-        """See :meth:`CnfHook.manifests`."""
         is_chart = str(self.additional_params.get("use_helm")).lower() == "true"
         return None if is_chart else super().manifests()
 

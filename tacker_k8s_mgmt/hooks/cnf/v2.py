@@ -34,32 +34,26 @@ class CnfHookV2(CnfHook):
 
     @property
     def is_forceful(self) -> bool:
-        """See :attr:`CnfHook.is_forceful`."""
         return bool(self._call.request.get("terminationType") == _FORCEFUL)
 
     @property
     def additional_params(self) -> Mapping[str, Any]:
-        """See :attr:`CnfHook.additional_params`."""
         return self._call.additional_params
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """See :attr:`CnfHook.metadata`."""
         kept = self._call.instance.get("metadata") or {}
         return _merged(kept, self.patch) if self.name == _MODIFY_START else kept
 
     @property
     def patch(self) -> Mapping[str, Any]:
-        """See :attr:`CnfHook.patch`."""
         return self._call.patch
 
     def endpoint(self) -> str:
-        """See :meth:`CnfHook.endpoint`."""
         interface = self._vim.get("interfaceInfo") or {}
         return str(interface.get("endpoint") or "")
 
     def token(self) -> str:
-        """See :meth:`CnfHook.token`."""
         interface = self._vim.get("interfaceInfo") or {}
         access = self._vim.get("accessInfo") or {}
         return driver.token(access, interface.get("ssl_ca_cert"))
@@ -76,7 +70,6 @@ class CnfHookV2(CnfHook):
         return call.vim
 
     def namespace(self) -> str:
-        """See :meth:`CnfHook.namespace`."""
         info = self._call.instance.get("instantiatedVnfInfo") or {}
         metadata = info.get("metadata") or {}
         # A failed instantiation has left no information yet.
@@ -89,7 +82,6 @@ class CnfHookV2(CnfHook):
         return Cnf(self.vnf_id, self.namespace() or "default", release=release)
 
     def package(self) -> str:
-        """See :meth:`CnfHook.package`."""
         return self._call.package
 
     def begin(self) -> None:
@@ -102,7 +94,6 @@ class CnfHookV2(CnfHook):
             self._call.instance["metadata"] = {**metadata, ATTRIBUTE: params}
 
     def forget(self) -> None:
-        """See :meth:`CnfHook.forget`."""
         metadata = dict(self._call.instance.get("metadata") or {})
         if metadata.pop(ATTRIBUTE, None) is not None:
             self._call.instance["metadata"] = metadata

@@ -57,7 +57,6 @@ class V1Hook(Hook):
         super().__init__(name, self.instance.vnf_id, cfg.CONF)
 
     def parameters(self) -> tuple[Any, Any]:
-        """See :meth:`Hook.parameters`."""
         stored, later = self.instance.parameters, self.sent.parameters
         return (later or stored, None) if self.instantiates else (stored, later)
 
@@ -79,28 +78,22 @@ class V1Hook(Hook):
 
     @property
     def vnfcs(self) -> Mapping[str, str]:
-        """See :attr:`Hook.vnfcs`."""
         return self.instance.vnfcs
 
     def kept_profile(self) -> Any:
-        """See :meth:`Hook.kept_profile`."""
         return self.instance.profile
 
     def keep_profile(self, profile: ResolvedProfile | None) -> None:
-        """See :meth:`Hook.keep_profile`."""
         self.instance.keep_profile(profile)
 
     def forget(self) -> None:
-        """See :meth:`Hook.forget`."""
         self.instance.forget_login_vim()
         self.instance.keep_profile(None)
 
     def package(self) -> str:
-        """See :meth:`Hook.package`."""
         return self.instance.package()
 
     def resolver(self) -> Resolver:
-        """See :meth:`Hook.resolver`."""
         login = partial(stack.login, self.instance)
         return Secrets(login, self.options, self.instance.project)
 
@@ -113,20 +106,16 @@ class V1Hook(Hook):
 
     @property
     def vnf_name(self) -> str:
-        """See :attr:`Hook.vnf_name`."""
         return self.instance.name
 
     @property
     def occurrence(self) -> str:
-        """See :attr:`Hook.occurrence`."""
         return self._occurrence or ""
 
     def scale(self) -> tuple[str, str, int | None] | None:
-        """See :meth:`Hook.scale`."""
         return self.sent.scale if self.sent else None
 
     def site(self, request: ClusterRequest) -> "V1Site":
-        """What an operation on this VNF instance may touch."""
         return V1Site(self, request)
 
 
@@ -147,7 +136,6 @@ class V1Site(Site):
         return stack.heat_of(self._instance)
 
     def expect_stack(self) -> None:
-        """See :meth:`.Vnf.expect_stack`."""
         try:
             # Its login is in Tacker's database, whose session is not for other threads.
             _ = self._heat

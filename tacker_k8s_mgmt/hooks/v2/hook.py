@@ -125,7 +125,6 @@ class V2Hook(Hook):
         return request
 
     def parameters(self) -> tuple[Any, Any]:
-        """See :meth:`Hook.parameters`."""
         given = self.call.additional_params
         return (given, None) if self.instantiates else (self.call.stored, given)
 
@@ -139,11 +138,9 @@ class V2Hook(Hook):
 
     @property
     def vnfcs(self) -> Mapping[str, str]:
-        """See :attr:`Hook.vnfcs`."""
         return {vnfc: server for vnfc, server, _ in self.call.vnfcs()}
 
     def kept_profile(self) -> Any:
-        """See :meth:`Hook.kept_profile`."""
         return self.call.profile
 
     def keep_profile(self, profile: ResolvedProfile | None) -> None:
@@ -152,15 +149,12 @@ class V2Hook(Hook):
             self.call.note_profile(profile.kept())
 
     def forget(self) -> None:
-        """See :meth:`Hook.forget`."""
         self.call.forget()
 
     def package(self) -> str:
-        """See :meth:`Hook.package`."""
         return self.call.package
 
     def resolver(self) -> Resolver:
-        """See :meth:`Hook.resolver`."""
         return Secrets(partial(stack.login_of, self.call.vim), self.options, _PROJECT)
 
     def begin(self) -> None:
@@ -168,24 +162,20 @@ class V2Hook(Hook):
 
     @property
     def vnf_name(self) -> str:
-        """See :attr:`Hook.vnf_name`."""
         return str(self.call.instance.get("vnfInstanceName") or "")
 
     @property
     def occurrence(self) -> str:
-        """See :attr:`Hook.occurrence`."""
         # Of a rollback Tacker may have kept no grant request.
         return str(self.call.grant_request.get("vnfLcmOpOccId") or "")
 
     def scale(self) -> tuple[str, str, int | None] | None:
-        """See :meth:`Hook.scale`."""
         scale = self.call.request
         if not scale:
             return None
         return scale["type"], scale["aspectId"], scale.get("numberOfSteps")
 
     def site(self, request: ClusterRequest) -> "V2Site":
-        """What an operation on this VNF instance may touch."""
         return V2Site(self, request)
 
 

@@ -260,7 +260,6 @@ class Command(Reporting):
         return re.sub(r"(?<!^)(?=[A-Z])", " ", cls.__name__).lower()
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options, with the help."""
         # In another program the name is longer: openstack vnf k8s cluster check.
         program = prog_name.removesuffix(self.words()).strip() or PROGRAM
         lines = "".join(f"  {line}\n" for line in self.examples)
@@ -389,7 +388,6 @@ class Lister(cliff.lister.Lister, Command):
     _code = OK
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser, with the options for forms of output."""
         parser = super().get_parser(prog_name)
         _add_json(parser)
         parser.add_argument(
@@ -469,7 +467,6 @@ class Report(cliff.show.ShowOne, Command):
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser, with the options for forms of output."""
         parser = super().get_parser(prog_name)
         for action in self._formatter_group._group_actions:
             if action.dest == "formatter":

@@ -41,7 +41,6 @@ class ClusterReport(Report):
     verdict: ClassVar[str] = "No differences."
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("vnf", metavar="VNF", help="id or name of the VNF instance")
         host_records.add_config_file(parser)
@@ -61,7 +60,6 @@ class ClusterReport(Report):
         """Print it for people."""
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Ask what has to be asked."""
         # Imported late: help and completion need none of them.
         from tacker_k8s_mgmt.features.table import FEATURES
         from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection

@@ -86,16 +86,13 @@ class AppList(ClusterReport):
     )
 
     def compare(self, survey: ClusterInspection, vnf_id: str) -> ApplicationsReport:
-        """Return the applications."""
         return feature.compare(survey)
 
     def document(self, report: ApplicationsReport) -> Mapping[str, Any]:
-        """Return the applications with their differences."""
         found = map(document, report.applications)
         return {"applications": list(found)}
 
     def show(self, console: Console, report: ApplicationsReport) -> None:
-        """Print a table of them, and the differences."""
         console.table(
             ["NAME", "NAMESPACE", "KIND", "VERSION", "REVISION", "STATE", "UPDATED"],
             [list(map(Text, row(one))) for one in report.applications],
@@ -119,18 +116,15 @@ class AppShow(ClusterReport):
     _name = ""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="NAME", help="name of the application")
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Ask what has to be asked."""
         self._name = parsed_args.name
         return super().find(parsed_args)
 
     def compare(self, survey: ClusterInspection, vnf_id: str) -> ApplicationsReport:
-        """Return this application only."""
         report = feature.compare(survey)
         one = tuple(app for app in report.applications if app.name == self._name)
         if not one and not report.failures:
@@ -139,7 +133,6 @@ class AppShow(ClusterReport):
         return replace(report, applications=one)
 
     def document(self, report: ApplicationsReport) -> Mapping[str, Any]:
-        """Return the application with its objects."""
         return {
             "applications": [
                 {

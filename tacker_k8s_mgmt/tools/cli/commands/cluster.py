@@ -64,17 +64,14 @@ class ClusterCheck(ClusterReport):
     )
 
     def compare(self, survey: "ClusterInspection", vnf_id: str) -> ClusterComparison:
-        """Return the rows of all VMs."""
         report = survey.take()
         _write_metrics(vnf_id, report)
         return report
 
     def document(self, report: ClusterComparison) -> Mapping[str, Any]:
-        """Return the rows with their differences."""
         return {"rows": [_row_document(row, report) for row in report.rows]}
 
     def show(self, console: Console, report: ClusterComparison) -> None:
-        """Print a table of the rows, and the differences."""
         console.table(
             ["VM", *(source.title.upper() for source in report.sources)],
             [
@@ -152,7 +149,6 @@ class ClusterLabels(ClusterReport):
     )
 
     def compare(self, survey: "ClusterInspection", vnf_id: str) -> "SettingsReport":
-        """Return the settings of all nodes."""
         from tacker_k8s_mgmt.features.node_settings import feature
 
         return feature.compare(survey)
@@ -174,7 +170,6 @@ class ClusterLabels(ClusterReport):
         }
 
     def show(self, console: Console, report: "SettingsReport") -> None:
-        """Print a table of them."""
         console.table(
             ["NODE", "SETTING", "WANTED", "ACTUAL", "ENTRY OF METADATA"],
             [_row(row) for row in report.rows],
@@ -241,7 +236,6 @@ class ClusterShow(ClusterReport):
     verdict = ""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "--long", action="store_true", help="all columns in one wide table"
@@ -249,7 +243,6 @@ class ClusterShow(ClusterReport):
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> base.Outcome:
-        """Ask what has to be asked."""
         self._long = parsed_args.long
         return super().find(parsed_args)
 
@@ -258,7 +251,6 @@ class ClusterShow(ClusterReport):
         return base.USAGE if report.failures else base.OK
 
     def compare(self, survey: "ClusterInspection", vnf_id: str) -> Shown:
-        """Return all that is shown."""
         members, answers = survey.look()
         vnfcs = {server: vnfc for vnfc, server in survey.heals.vnfcs.items()}
         vms = [_vm(member, vnfcs) for member in members]
@@ -274,7 +266,6 @@ class ClusterShow(ClusterReport):
         )
 
     def document(self, report: Shown) -> Mapping[str, Any]:
-        """Return the cluster and its VMs."""
         return {
             "api": report.api,
             "url": report.url,
@@ -413,7 +404,6 @@ class ClusterList(Lister):
     reports_failures = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         host_records.add_config_file(parser)
         base.add_watch(parser)
@@ -422,7 +412,6 @@ class ClusterList(Lister):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
-        """Return a row for each, by name."""
         with self.status("Asking …"):
             found = host_records.lookup().listed(parsed_args.config_file)
         return _COLUMNS, (

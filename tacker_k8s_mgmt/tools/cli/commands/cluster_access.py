@@ -106,7 +106,6 @@ class ClusterKubeconfig(Command):
     reports_failures = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("vnf", metavar="VNF", help="id or name of the VNF instance")
         base.add_private_output(parser, "VNF.kubeconfig", "; - is standard output")
@@ -136,7 +135,6 @@ class ClusterKubeconfig(Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Have the token issued, and write the file."""
         args = parsed_args
         path = args.output or Path(f"{Path(args.vnf).name}.kubeconfig")
         is_printed = str(path) == STANDARD_STREAM
@@ -231,7 +229,6 @@ class ClusterAccess(Command):
     reports_failures = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("vnf", metavar="VNF", help="id or name of the VNF instance")
         base.add_private_output(parser, "VNF.json, with --vim-file VNF.yaml")
@@ -248,7 +245,6 @@ class ClusterAccess(Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Ask for the token, and write the file."""
         args = parsed_args
         ending = "yaml" if args.vim_file else "json"
         path = args.output or Path(f"{Path(args.vnf).name}.{ending}")

@@ -51,7 +51,6 @@ class _Verb(Command):
     wanted: ClassVar[str] = _COMPLETED
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         self.add_first(parser)
         parser.add_argument(
@@ -87,7 +86,6 @@ class _Verb(Command):
         """
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Send it, and wait."""
         args, cloud = parsed_args, self.cloud_name(parsed_args)
         if not (cloud or client.is_named()):
             raise UsageError(
@@ -149,7 +147,6 @@ class _Parameterized(_Operation):
     """One that may have parameters of its own."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "--additional-param-file",
@@ -201,14 +198,12 @@ class ClusterHeal(_Parameterized):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the nodes."""
         parser.add_argument("nodes", metavar="NODE", nargs="+", help="what to heal")
         parser.add_argument(
             "--cause", default="", metavar="TEXT", help="for the record"
         )
 
     def operation(self, parsed_args: argparse.Namespace, instance: Instance) -> Request:
-        """The request, for the VNFCs of the nodes."""
         found = nodes.find(instance, parsed_args.nodes, self._cloud.servers)
         vnfcs = [member.vnfc.id for member in found]
         return verbs.heal(instance, vnfcs, parsed_args.cause, self._parameters)
@@ -228,7 +223,6 @@ class ClusterScale(_Parameterized):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the number."""
         parser.add_argument(
             "--workers",
             type=_size,
@@ -243,7 +237,6 @@ class ClusterScale(_Parameterized):
         )
 
     def operation(self, parsed_args: argparse.Namespace, instance: Instance) -> Request:
-        """The request, in steps of the aspect."""
         known = scaling.aspects(self._tacker, instance)
         aspect = scaling.choose(instance, known, parsed_args.aspect)
         body = scaling.request_body(instance, aspect, parsed_args.workers)
@@ -264,7 +257,6 @@ class ClusterUpgrade(_Parameterized):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the package and the version."""
         parser.add_argument("package", metavar="PACKAGE", help="the id of either")
         parser.add_argument(
             "--kubernetes-version", metavar="VERSION", help="whole, such as 1.35.4"
@@ -307,11 +299,9 @@ class _Setting(_Operation):
     """A verb that changes settings of nodes, entries of the metadata."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the node."""
         parser.add_argument("node", metavar="NODE", help="as `cluster show` prints it")
 
     def operation(self, parsed_args: argparse.Namespace, instance: Instance) -> Request:
-        """The request, for the VNFC of the node."""
         (found,) = nodes.find(instance, [parsed_args.node], self._cloud.servers)
         if role_of(found.vnfc.vdu) is Role.LOAD_BALANCER:
             raise TackerError(detail=f"{parsed_args.node} is no node of the cluster.")
@@ -337,14 +327,12 @@ class ClusterLabel(_Setting):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the labels."""
         super().add_arguments(parser)
         parser.add_argument(
             "labels", metavar="LABEL", nargs="+", type=_label, help="KEY=VALUE or KEY-"
         )
 
     def entries(self, parsed_args: argparse.Namespace) -> Mapping[str, str | None]:
-        """Return an entry for each label."""
         return {f"label:{key}": value for key, value in parsed_args.labels}
 
 
@@ -363,7 +351,6 @@ class ClusterTaint(_Setting):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the taints."""
         super().add_arguments(parser)
         parser.add_argument(
             "taints",
@@ -374,7 +361,6 @@ class ClusterTaint(_Setting):
         )
 
     def entries(self, parsed_args: argparse.Namespace) -> Mapping[str, str | None]:
-        """Return an entry for each taint."""
         return {f"taint:{name}": value for name, value in parsed_args.taints}
 
 
@@ -413,11 +399,9 @@ class ClusterMaintenance(_Setting):
     )
 
     def add_first(self, parser: argparse.ArgumentParser) -> None:
-        """Add what is wanted."""
         parser.add_argument("what", choices=("begin", "end"))
 
     def entries(self, parsed_args: argparse.Namespace) -> Mapping[str, str | None]:
-        """Return the one entry."""
         return {"maintenance": "true" if parsed_args.what == "begin" else None}
 
 
@@ -427,7 +411,6 @@ class _Handling(_Verb):
     verb: ClassVar[Verb]
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the operation."""
         parser.add_argument(
             "--operation",
             metavar="ID",

@@ -57,7 +57,6 @@ class CsarBuild(Report):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("flavour", help="deployment flavour, for instance: simple")
         parser.add_argument(
@@ -102,7 +101,6 @@ class CsarBuild(Report):
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Build it."""
         need_parsers()
         args = parsed_args
         output = args.output or Path(f"{args.flavour}.zip")
@@ -243,7 +241,6 @@ class CsarCheck(Report):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("package", type=Path, metavar="PACKAGE.zip")
         parser.add_argument(
@@ -257,7 +254,6 @@ class CsarCheck(Report):
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Check it."""
         need_parsers()
         package = parsed_args.package
         if not package.is_file():
@@ -293,7 +289,6 @@ class CsarCnf(Report):
     examples = ("tacker-k8s-mgmt csar cnf -o web.zip",)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "source",
@@ -312,7 +307,6 @@ class CsarCnf(Report):
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Pack it."""
         args = parsed_args
         if args.source and not args.source.is_dir():
             raise UsageError(f"there is no directory {args.source}")

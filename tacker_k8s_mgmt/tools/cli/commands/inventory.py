@@ -164,7 +164,6 @@ class InventoryPreview(Report):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         request_input.add_request(parser)
         for option, number, text in (
@@ -201,7 +200,6 @@ class InventoryPreview(Report):
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Rehearse an instantiation."""
         args = parsed_args
         _check_usage(args)
         checked = request_input.read_request(args)

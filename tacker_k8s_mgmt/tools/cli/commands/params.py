@@ -27,13 +27,11 @@ class ParamsCheck(Report):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         request_input.add_request(parser)
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Check the request."""
         checked = request_input.read_request(parsed_args)
         params = checked.params
         entries = _entries(request_input.masked(params)) if params else []

@@ -296,7 +296,6 @@ class Preflight(Report):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.set_defaults(stored=None)
         parser.add_argument(
@@ -348,7 +347,6 @@ class Preflight(Report):
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Check it."""
         host_records.complete(parsed_args, *_DIRECTORIES, "connect_timeout")
         _identify(parsed_args)
         wants_cloud = parsed_args.cloud or parsed_args.os_cloud

@@ -100,7 +100,6 @@ class RequestInit(Command):
     exit_codes = "0 written, with blanks or without, 2 wrong or unreadable input"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "flavour",
@@ -155,7 +154,6 @@ class RequestInit(Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Ask, and write it."""
         args = parsed_args
         if args.output != STANDARD_STREAM:
             base.check_output(Path(args.output), force=args.force)

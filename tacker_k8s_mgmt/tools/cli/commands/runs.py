@@ -61,7 +61,6 @@ class RunsFollow(Report):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         host_records.add_arguments(parser)
         parser.add_argument(
@@ -74,7 +73,6 @@ class RunsFollow(Report):
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Show the last operation, and continue with it."""
         args = parsed_args
         began = time.time()
         # The journals of another directory need not be of this Tacker.
@@ -229,7 +227,6 @@ class RunsList(Lister):
     exit_codes = "0 no problem, 1 nothing is recorded"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         host_records.add_state_path(parser)
         base.add_watch(parser)
@@ -283,7 +280,6 @@ class RunsMetrics(Command):
     exit_codes = "0 no problem, 1 something cannot be read or written"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         host_records.add_state_path(parser)
         host_records.add_directory(parser, "metrics_directory")
@@ -293,7 +289,6 @@ class RunsMetrics(Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Write or print them."""
         # Imported late: the other commands do without Prometheus' client.
         from tacker_k8s_mgmt import metrics
 
@@ -325,7 +320,6 @@ class RunsPages(Command):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         host_records.add_state_path(parser)
         where = parser.add_mutually_exclusive_group(required=True)
@@ -349,7 +343,6 @@ class RunsPages(Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Write or serve them."""
         path = host_records.state_path(parsed_args)
         if parsed_args.serve is None:
             _write_pages(path, parsed_args.directory, force=parsed_args.force)
@@ -410,7 +403,6 @@ class RunsShow(Report):
     exit_codes = "0 no problem, 1 nothing is recorded of the VNF instance"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         host_records.add_arguments(parser)
         which = parser.add_mutually_exclusive_group()
@@ -431,7 +423,6 @@ class RunsShow(Report):
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Read it."""
         args = parsed_args
         if args.html and (args.formatter or args.columns):
             raise UsageError("--html writes a page; give no other form of output")

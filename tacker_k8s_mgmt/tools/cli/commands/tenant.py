@@ -47,7 +47,6 @@ class TenantAccess(Command):
     reports_failures = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("vnf", metavar="VNF", help="id or name of the VNF instance")
         parser.add_argument("tenant", metavar="TENANT", help="name of the tenant")
@@ -59,7 +58,6 @@ class TenantAccess(Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Ask for the token, and write the file."""
         # Imported late: help and completion need nothing of it.
         from tacker_k8s_mgmt.features.tenants import feature
 
@@ -105,7 +103,6 @@ class TenantList(ClusterReport):
     )
 
     def compare(self, survey: "ClusterInspection", vnf_id: str) -> "TenantsReport":
-        """Return the tenants."""
         from tacker_k8s_mgmt.features.tenants import feature
 
         return feature.compare(survey)
@@ -119,7 +116,6 @@ class TenantList(ClusterReport):
         }
 
     def show(self, console: Console, report: "TenantsReport") -> None:
-        """Print a table of them."""
         wanted = {f"tenant {tenant.name}": tenant for tenant in report.tenants}
         console.table(
             ["TENANT", "VIM", "POD SECURITY", "QUOTA", "ISOLATED"],
