@@ -282,9 +282,3 @@ def _cluster_wide(one: Object) -> tuple[str, str] | None:
     if spec.get("scope") != "Cluster":
         return None
     return str(spec.get("group")), str((spec.get("names") or {}).get("kind"))
-
-
-def stages_of(objects: Sequence[Object]) -> tuple[list[Object], list[Object]]:
-    """Jobs, and everything else."""
-    jobs = [one for one in objects if one["kind"] == JOB]
-    return jobs, [one for one in objects if one["kind"] != JOB]

@@ -138,9 +138,7 @@ class ClusterInspection:
             # A node that does not answer is left out. What may fail is to read, on the
             # Ansible server, the host keys and logins for it.
             clocks = pool.submit(
-                self._read,
-                Source.INVENTORY,
-                lambda: self.view.clocks_of(listed or ()),
+                self._read, Source.INVENTORY, lambda: self.view.clocks_of(listed or ())
             )
             if self.params.load_balancer:
                 self.balancer = self._read(

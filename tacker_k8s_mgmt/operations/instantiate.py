@@ -247,7 +247,7 @@ class WholeHealEnd(Instantiate):
         if there := set(heal.former) & state.site.machines().places.keys():
             raise errors.UnsupportedOperation(
                 detail=f"Heat has not replaced these VMs: {_named(state, there)}. The "
-                "cluster, its directory and its VIM are as they were.",
+                "cluster, its directory and its VIM are as they were."
             )
         if is_new and state.site.workdir.owner() == state.deps.vnf_id:
             state.site.lock()

@@ -92,9 +92,7 @@ class Join:
                 self._wait_ready,
             ),
             *self._state.joined(
-                lambda: self.nodes,
-                "the new workers",
-                without=lambda: self.unreachable,
+                lambda: self.nodes, "the new workers", without=lambda: self.unreachable
             ),
             Step("add-routes", "add routes to the new workers", self._route),
         )

@@ -43,11 +43,7 @@ class Modify(Operation):
     """
 
     def __init__(
-        self,
-        deps: OperationContext,
-        patch: Iterable[str],
-        *,
-        checked: bool = True,
+        self, deps: OperationContext, patch: Iterable[str], *, checked: bool = True
     ) -> None:
         self._state = ClusterState(deps)
         wanted = concerned(deps.features, patch)

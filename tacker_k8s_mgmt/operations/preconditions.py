@@ -15,12 +15,7 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import clock_skew
-from tacker_k8s_mgmt.model.nodes import (
-    ROLES,
-    Machine,
-    Node,
-    of_role,
-)
+from tacker_k8s_mgmt.model.nodes import ROLES, Machine, Node, of_role
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.site import Site

@@ -38,11 +38,7 @@ def terminate_start(vims: Vims) -> tuple[Step, ...]:
     )
 
 
-def terminate_end(
-    vnf_id: str,
-    vims: Vims,
-    server: Site | None,
-) -> tuple[Step, ...]:
+def terminate_end(vnf_id: str, vims: Vims, server: Site | None) -> tuple[Step, ...]:
     """The steps of ``terminate_end``, in the order of work.
 
     :param server: the Ansible server; None if the parameters were never good enough

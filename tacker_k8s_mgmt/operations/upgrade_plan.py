@@ -106,7 +106,7 @@ def kept(parameters: Mapping[str, Any], params: ClusterRequest) -> dict[str, Any
     """
     version = {"kubernetes_version": params.cluster.kubernetes_version}
     changed: dict[str, Any] = {
-        "cluster": {**(parameters.get("cluster") or {}), **version},
+        "cluster": {**(parameters.get("cluster") or {}), **version}
     }
     # The operator's server is looked up at each operation.
     if not params.operators_server:

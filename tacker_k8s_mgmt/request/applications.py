@@ -16,12 +16,7 @@ from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.request import fields
 from tacker_k8s_mgmt.request.cnf_exposure import ServiceExposure
 from tacker_k8s_mgmt.request.secrets import OPEN
-from tacker_k8s_mgmt.request.structure import (
-    Problem,
-    Structure,
-    readable,
-    valid,
-)
+from tacker_k8s_mgmt.request.structure import Problem, Structure, readable, valid
 
 if TYPE_CHECKING:
     from tacker_k8s_mgmt.request.installation import ClusterRequest

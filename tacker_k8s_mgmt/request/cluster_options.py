@@ -253,8 +253,7 @@ class CephFs(Structure):
     """Volumes on a CephFS."""
 
     monitors: Annotated[
-        tuple[RegistryAddress, ...],
-        Sets("cephfs_provisioner_monitors", value=",".join),
+        tuple[RegistryAddress, ...], Sets("cephfs_provisioner_monitors", value=",".join)
     ] = Field(min_length=1)
     """List of Ceph's monitors, each host:port."""
     admin_id: Annotated[Text, Sets("cephfs_provisioner_admin_id")] = "admin"
@@ -326,8 +325,7 @@ class Network(Structure):
         f"{_PLUGINS}, ... Default: {network_plugins.DEFAULT}.",
     )
     encapsulation: Annotated[
-        OptionalText,
-        Sets(*network_plugins.ENCAPSULATION_VARIABLES, value=None),
+        OptionalText, Sets(*network_plugins.ENCAPSULATION_VARIABLES, value=None)
     ] = Field(
         default=None,
         description="How the plugin carries pods' packets between nodes: "

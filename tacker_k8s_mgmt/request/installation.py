@@ -89,8 +89,7 @@ class AnsibleServer(Login):
     private_key: _PrivateKey = None
     private_key_passphrase: Passphrase = None
     host_key: Annotated[OptionalHostKey, CHANGEABLE] = Field(
-        default=None,
-        description=f"SSH host key of that server: {ABOUT_HOST_KEY}",
+        default=None, description=f"SSH host key of that server: {ABOUT_HOST_KEY}"
     )
     kubespray_root: Annotated[fields.AbsolutePath, CHANGEABLE] = Field(
         alias="kubespray_root_path"
@@ -334,9 +333,7 @@ class ClusterRequest(Structure):
     """What is installed: versions, network plugin, registries, storage, authentication,
     add-ons. All of it has defaults."""
     private_registries: Annotated[
-        tuple[PrivateRegistry, ...],
-        Sets(*REGISTRY_VARIABLES, value=None),
-        CHANGEABLE,
+        tuple[PrivateRegistry, ...], Sets(*REGISTRY_VARIABLES, value=None), CHANGEABLE
     ] = Field(default=(), alias="private_registry_connection_info")
     """List of private registries as in the kubeadm driver's user guide;
     cluster.registries has more options."""

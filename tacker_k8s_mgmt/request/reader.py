@@ -41,7 +41,7 @@ _LISTS = {TENANTS: "tenants", APPLICATIONS: "applications"}
 _SPELLINGS = (ATTRIBUTE, structure.camel(ATTRIBUTE))
 _BECAUSE = {
     "ansible": "it names the Ansible server, without which nothing can be installed, "
-    "and Tacker's operator has none for all requests ([k8s_mgmt] ansible_host)",
+    "and Tacker's operator has none for all requests ([k8s_mgmt] ansible_host)"
 }
 #: Whose secrets must be references: everybody sees it who sees the VNF instance.
 _BY_REFERENCE = applications.ATTRIBUTE

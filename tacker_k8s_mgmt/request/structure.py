@@ -34,13 +34,7 @@ from typing import (
     get_origin,
 )
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    SecretStr,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import BaseModel, ConfigDict, SecretStr, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 

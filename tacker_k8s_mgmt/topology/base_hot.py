@@ -28,10 +28,7 @@ GROUP = "OS::Heat::AutoScalingGroup"
 #: A group of a size that is chosen once: it has no scaling policies.
 FIXED_GROUP = "OS::Heat::ResourceGroup"
 #: Types of groups, and the property that describes their members.
-GROUPS: Mapping[str, str] = {
-    GROUP: "resource",
-    FIXED_GROUP: "resource_def",
-}
+GROUPS: Mapping[str, str] = {GROUP: "resource", FIXED_GROUP: "resource_def"}
 #: Types of groups, and the property with the number of members.
 CAPACITIES: Mapping[str, str] = {GROUP: "desired_capacity", FIXED_GROUP: "count"}
 #: Parameters that user data fill: what differs by VDU and connection point, and the

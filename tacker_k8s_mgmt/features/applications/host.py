@@ -509,7 +509,7 @@ def _size(session: Session, path: str) -> int:
 def _unusable(url: str, reason: str, host: str) -> errors.RemoteError:
     return errors.RemoteError(
         detail=f"{untrusted.shown(url)} cannot be used, as {host} reads it: "
-        f"{reason.rstrip('.')}.",
+        f"{reason.rstrip('.')}."
     )
 
 

@@ -17,14 +17,7 @@ from tacker_k8s_mgmt.model import manifests
 from tacker_k8s_mgmt.model.manifests import JOB, ROLLED_OUT, is_going, title
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.request.reader import ClusterRequest
-from tacker_k8s_mgmt.status.facts import (
-    BLANK,
-    Cell,
-    Finding,
-    Remedy,
-    Row,
-    Source,
-)
+from tacker_k8s_mgmt.status.facts import BLANK, Cell, Finding, Remedy, Row, Source
 
 _AGAIN = Remedy(
     "Modify the VNF instance with metadata that have k8s_applications again; "

@@ -357,11 +357,7 @@ class Sources:
 def namespace_of(app: Application) -> Object:
     """The namespace of an application."""
     metadata = {"name": app.place}
-    return {
-        "apiVersion": "v1",
-        "kind": manifests.NAMESPACE,
-        "metadata": metadata,
-    }
+    return {"apiVersion": "v1", "kind": manifests.NAMESPACE, "metadata": metadata}
 
 
 def configuration(app: Application) -> tuple[Object, ...]:

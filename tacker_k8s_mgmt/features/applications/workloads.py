@@ -263,10 +263,7 @@ class Workloads:
     def _of_pod(self, pod: Object) -> str:
         node = (pod.get("spec") or {}).get("nodeName")
         where = f" on {node}" if node else ""
-        texts = [
-            *(short(one, _LONGEST) for one in reasons(pod)),
-            *self._events(pod),
-        ]
+        texts = [*(short(one, _LONGEST) for one in reasons(pod)), *self._events(pod)]
         for container, previous in logged(pod):
             if log := self._log(pod, container, previous):
                 texts.append(f"last lines of {container}: {log}")

@@ -198,8 +198,7 @@ class PodNetwork:
         with ExitStack() as opened:
             with ThreadPoolExecutor(_PARALLEL_LOGINS) as pool:
                 login = pool.map(
-                    lambda node: opened.enter_context(self._lend(node)),
-                    probed.values(),
+                    lambda node: opened.enter_context(self._lend(node)), probed.values()
                 )
                 services, images = self._services(), self._images(tuple(probed))
                 sessions = dict(zip(probed, login, strict=True))

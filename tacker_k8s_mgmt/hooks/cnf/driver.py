@@ -597,5 +597,5 @@ def token(access: Mapping[str, Any], ca_certificate: Any) -> str:
         # Tacker's text has the provider's answer.
         raise errors.VimError(
             detail="The OpenID provider of the CNF's VIM gives no token "
-            f"({type(error).__name__}).",
+            f"({type(error).__name__})."
         ) from None

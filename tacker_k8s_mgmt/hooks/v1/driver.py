@@ -363,7 +363,7 @@ def _refuse_control_planes(request: ClusterRequest, sent: V1Request) -> None:
         raise errors.UnsupportedOperation(
             detail=f"The scaling aspect {sent.aspect} is that of the control "
             "plane (master_node.aspect_id), which cannot be scaled; the cluster was "
-            "not touched.",
+            "not touched."
         )
 
 

@@ -426,8 +426,7 @@ class V1Instance:
         self.context = tacker_context.Context.from_dict(self.context.to_dict())
         self.record = objects.VnfInstance.get_by_id(self.context, self.record.id)
         rows = self.operations(
-            ("operation", "==", "MODIFY_INFO"),
-            ("operation_state", "==", _PROCESSING),
+            ("operation", "==", "MODIFY_INFO"), ("operation_state", "==", _PROCESSING)
         )
         latest = max(rows, key=lambda row: row.start_time, default=None)
         if latest is None or not latest.operation_params:

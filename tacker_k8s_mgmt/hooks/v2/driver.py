@@ -442,10 +442,7 @@ class V2Driver:
         if not call.names_parameters:
             return
         with hook.cluster(
-            wrong=SEND_FAIL,
-            advice=_PACKAGE_ROLLBACK,
-            server_only=True,
-            upgrade=True,
+            wrong=SEND_FAIL, advice=_PACKAGE_ROLLBACK, server_only=True, upgrade=True
         ) as cluster:
             if cluster:
                 host = cluster.params.ansible.host
@@ -599,7 +596,7 @@ def _refuse_changes(call: HookCall) -> None:
         raise errors.UnsupportedOperation(
             detail="A change of the VNF package upgrades Kubernetes on the VMs that "
             f"there are, and replaces none: {'; '.join(findings)}; nothing was "
-            "changed.",
+            "changed."
         )
 
 

@@ -104,11 +104,7 @@ class V2Hook(Hook):
         self.patch = call.patch
 
     def request(
-        self,
-        *,
-        wrong: Advice,
-        former: Callable[[], Any] | None = None,
-        **how: Any,
+        self, *, wrong: Advice, former: Callable[[], Any] | None = None, **how: Any
     ) -> ClusterRequest | None:
         """See :meth:`Hook.request`.
 

@@ -88,9 +88,7 @@ class ClusterLock:
                 return
             if waiting.elapsed() > max(patience, _promised(owner)):
                 raise errors.LockedError(
-                    path=self._workdir,
-                    host=self._session.host,
-                    owner=_described(owner),
+                    path=self._workdir, host=self._session.host, owner=_described(owner)
                 )
             waiting.pause()
 

@@ -106,11 +106,7 @@ def _delete_attachments(client: KubeClient, names: Sequence[str]) -> None:
 
 
 def _object(version: str, kind: str, name: str, **metadata: str) -> dict[str, Any]:
-    return {
-        "apiVersion": version,
-        "kind": kind,
-        "metadata": {"name": name, **metadata},
-    }
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}}
 
 
 # sshd's default limit (MaxSessions) is ten channels per login.

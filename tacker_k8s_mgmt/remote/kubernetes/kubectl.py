@@ -199,11 +199,7 @@ class KubeClient:
             )
 
     def objects(
-        self,
-        kind: str,
-        paths: Iterable[str],
-        *options: str,
-        everywhere: bool = False,
+        self, kind: str, paths: Iterable[str], *options: str, everywhere: bool = False
     ) -> list[dict[str, Any]]:
         """Get some fields of every object of a kind, at their places in objects.
 

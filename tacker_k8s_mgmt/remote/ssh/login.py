@@ -27,11 +27,7 @@ from tacker_k8s_mgmt.remote.local_files import FileNotAllowed
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.session import LoginTarget, Redact, Session, Transport
 from tacker_k8s_mgmt.remote.timing import Backoff
-from tacker_k8s_mgmt.request.accounts import (
-    PASSWORD_FILE,
-    Account,
-    PrivateKey,
-)
+from tacker_k8s_mgmt.request.accounts import PASSWORD_FILE, Account, PrivateKey
 from tacker_k8s_mgmt.request.host_keys import fingerprint
 from tacker_k8s_mgmt.request.reader import ClusterRequest
 from tacker_k8s_mgmt.text import Redactor, in_private_key

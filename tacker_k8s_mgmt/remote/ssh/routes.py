@@ -214,10 +214,7 @@ class HostConnector:
         if given:
             keys = keys.only_revoked()
         session = login.open_ssh(
-            endpoint,
-            host_keys=keys,
-            redact=self._logins.redact,
-            deadline=self._timeout,
+            endpoint, host_keys=keys, redact=self._logins.redact, deadline=self._timeout
         )
         if not given:
             self._store.add(keys)

@@ -74,10 +74,7 @@ class Complete(cliff.complete.CompleteCommand, Reporting):
     """Print the script with which a shell completes commands and their options."""
 
     def __init__(
-        self,
-        app: Any,
-        app_args: argparse.Namespace,
-        cmd_name: str | None = None,
+        self, app: Any, app_args: argparse.Namespace, cmd_name: str | None = None
     ) -> None:
         super().__init__(app, app_args, cmd_name)
         shells = (("bash", cliff.complete.CompleteBash), ("zsh", Zsh))

@@ -421,8 +421,7 @@ class Cloud:
                 int(limits.max_total_volumes), int(limits.total_volumes_used)
             ),
             "gigabytes": Quota(
-                int(limits.max_total_volume_gigabytes),
-                int(limits.total_gigabytes_used),
+                int(limits.max_total_volume_gigabytes), int(limits.total_gigabytes_used)
             ),
         }
 

@@ -58,10 +58,7 @@ def body(package: Package, files: Mapping[str, bytes], answers: Answers) -> Valu
     :param files: of the package.
     """
     path, name = demand.user_data(files)
-    script = {
-        reader.PATH: path,
-        reader.CLASS: name,
-    }
+    script = {reader.PATH: path, reader.CLASS: name}
     return {
         "flavourId": package.flavour.id,
         **({"instantiationLevelId": answers.level} if answers.level else {}),

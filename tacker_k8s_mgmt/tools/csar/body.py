@@ -376,9 +376,7 @@ def _problems(api: str, operation: str, body: Mapping[str, Any]) -> tuple[str, .
     return tuple(dict.fromkeys(_sentences((*known.items(), *others))))
 
 
-def _sentences(
-    found: Iterable[tuple[structure.Location, str]],
-) -> Iterator[str]:
+def _sentences(found: Iterable[tuple[structure.Location, str]]) -> Iterator[str]:
     for place, text in found:
         yield f"{'.'.join(place)}: {text}"
 

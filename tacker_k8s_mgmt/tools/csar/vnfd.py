@@ -40,12 +40,7 @@ VDU_LEVELS = "tosca.policies.nfv.VduInstantiationLevels"
 STEPS = "tosca.policies.nfv.VduScalingAspectDeltas"
 _SW_IMAGE = "tosca.artifacts.nfv.SwImage"
 #: Where a file of the VNFD names its flavour.
-FLAVOUR_ID = (
-    "topology_template",
-    "substitution_mappings",
-    "properties",
-    "flavour_id",
-)
+FLAVOUR_ID = ("topology_template", "substitution_mappings", "properties", "flavour_id")
 #: Where a VDU names its image, and its Nova flavour.
 IMAGE = ("properties", "sw_image_data", "name")
 FLAVOR = (

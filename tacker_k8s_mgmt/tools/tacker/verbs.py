@@ -174,7 +174,7 @@ def failed_operation(
         others = records.listed(found) or "no operation is open"
         raise TackerError(
             detail=f"{instance.title} has no operation {wanted or ''} in FAILED_TEMP: "
-            f"{others}.".replace("  ", " "),
+            f"{others}.".replace("  ", " ")
         )
     if len(failed) > 1:
         raise TackerError(
@@ -225,10 +225,7 @@ def send(tacker: Tacker, request: Request) -> Answer:
 
 
 #: The state in which an operation is over, as a verb has it; others: COMPLETED.
-WANTED: Mapping[Verb, str] = {
-    ROLLBACK: records.ROLLED_BACK,
-    FAIL: records.FAILED,
-}
+WANTED: Mapping[Verb, str] = {ROLLBACK: records.ROLLED_BACK, FAIL: records.FAILED}
 
 
 def heal(

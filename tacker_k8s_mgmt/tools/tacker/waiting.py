@@ -19,10 +19,7 @@ PATIENCE = 900.0
 #: what it was asked for. The v1 API shows a modification only when a conductor has it.
 START = 60.0
 ENDED = frozenset(
-    {
-        *("COMPLETED", records.FAILED_TEMP),
-        *(records.FAILED, records.ROLLED_BACK),
-    }
+    {*("COMPLETED", records.FAILED_TEMP), *(records.FAILED, records.ROLLED_BACK)}
 )
 _UNAVAILABLE = (500, 502, 503, 504)
 

@@ -52,10 +52,7 @@ _VERBS = (
 )
 _GROUPS = {
     "app": ("list", "show"),
-    "cluster": (
-        *("access", "check", "kubeconfig", "labels", "list", "show"),
-        *_VERBS,
-    ),
+    "cluster": (*("access", "check", "kubeconfig", "labels", "list", "show"), *_VERBS),
     "csar": ("build", "check", "cnf"),
     "inventory": ("preview",),
     "params": ("check",),

@@ -305,10 +305,7 @@ _HEADS = {
     "CREATED": "created",
 }
 #: Two tables fit a terminal of 80 columns, where one would not.
-_TABLES = (
-    ("NAME", "READY", "VERSION", "ADDRESS"),
-    ("NAME", "VNFC"),
-)
+_TABLES = (("NAME", "READY", "VERSION", "ADDRESS"), ("NAME", "VNFC"))
 _ZONE = "topology.kubernetes.io/zone"
 
 

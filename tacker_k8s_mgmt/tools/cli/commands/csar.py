@@ -325,9 +325,5 @@ class CsarCnf(Report):
             }
             return Outcome(document, show, base.PROBLEMS)
         said = f"{args.output}: {len(files)} files"
-        document = {
-            "package": str(args.output),
-            "problems": [],
-            "files": list(files),
-        }
+        document = {"package": str(args.output), "problems": [], "files": list(files)}
         return Outcome(document, partial(print, said))

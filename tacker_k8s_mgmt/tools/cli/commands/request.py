@@ -266,15 +266,7 @@ def _report(
     lcm = [*tacker, *(["--os-tacker-api-version", "2"] if package.api is V2 else [])]
     lines = [
         [base.PROGRAM, "csar", "check", csar, "--request", args.output],
-        [
-            base.PROGRAM,
-            "preflight",
-            args.output,
-            "--package",
-            csar,
-            "--cloud",
-            *named,
-        ],
+        [base.PROGRAM, "preflight", args.output, "--package", csar, "--cloud", *named],
         [*tacker, "vnf", "package", "create"],
         [*tacker, "vnf", "package", "upload", "--path", csar, "PACKAGE_ID"],
         [*tacker, "vnf", "package", "show", "PACKAGE_ID", "-c", "VNFD ID"],

@@ -273,10 +273,7 @@ class RunsMetrics(Command):
     conductor, or as root.
     """
 
-    examples = (
-        "tacker-k8s-mgmt runs metrics",
-        "tacker-k8s-mgmt runs metrics --print",
-    )
+    examples = ("tacker-k8s-mgmt runs metrics", "tacker-k8s-mgmt runs metrics --print")
     exit_codes = "0 no problem, 1 something cannot be read or written"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
