@@ -120,7 +120,6 @@ class Machine:
 
     @property
     def is_control_plane(self) -> bool:
-        """Whether it is one of the control plane."""
         return self.role is Role.CONTROL_PLANE
 
 

@@ -189,7 +189,6 @@ class Cnf:
     release: str = ""
 
     def owns(self, service: Service) -> bool:
-        """Whether a Service is one of this CNF."""
         return service.namespace == self.namespace and (
             service.name in self.names
             or service.instance == self.vnf_id

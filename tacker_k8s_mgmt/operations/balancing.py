@@ -120,7 +120,6 @@ def remove(state: ClusterState, workers: Sequence[Node]) -> None:
 
 
 def report(state: ClusterState) -> BalancerStatus:
-    """Its status report."""
     return _remote(state).status()
 
 

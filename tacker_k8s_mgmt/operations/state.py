@@ -100,7 +100,6 @@ class ClusterState:
 
     @property
     def params(self) -> ClusterRequest:
-        """The parameters of the request."""
         return self.deps.params
 
     @property

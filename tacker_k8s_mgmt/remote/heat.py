@@ -9,7 +9,7 @@ one filter covers ports and floating IPs.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.topology.stack_resources import StackResource
@@ -21,14 +21,6 @@ _RETRIED = (429, 500, 502, 503, 504)
 _NETWORK_TYPES = "OS::Neutron"
 _SERVER_TYPE = "OS::Nova::Server"
 _WITH_ADDRESS = ("OS::Neutron::Port", "OS::Neutron::FloatingIP")
-
-
-class Resources(Protocol):
-    """heatclient's resource manager, as far as it is used here."""
-
-    def list(self, stack_id: str, **kwargs: Any) -> Iterable[Any]: ...
-
-    def get(self, stack_id: str, resource_name: str) -> Any: ...
 
 
 def set_limits(adapter: Any) -> None:
@@ -44,10 +36,11 @@ def set_limits(adapter: Any) -> None:
 
 
 def list_resources(
-    resources_api: Resources, stack_id: str, servers: bool = False
+    resources_api: Any, stack_id: str, servers: bool = False
 ) -> tuple[StackResource, ...]:
     """Return all resources of a stack and of the stacks nested in it.
 
+    :param resources_api: heatclient's resource manager.
     :param servers: include the attributes of servers.
     :raises RemoteError: Heat failed; the cause is chained.
     """

@@ -50,7 +50,7 @@ from tacker_k8s_mgmt.topology import (
     base_hot,
     connection_points,
     heat_stack,
-    scaling_groups,
+    stack_resources,
 )
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
@@ -114,7 +114,7 @@ class Vnf(abc.ABC):
 
     def group_sizes(self) -> Mapping[str, GroupSize]:
         """Return the sizes of the scaling groups in Heat, by the groups' names."""
-        return scaling_groups.sizes(self._stack()[1])
+        return stack_resources.group_sizes(self._stack()[1])
 
     def fixed_groups(self) -> Sequence[str]:
         """Return the groups of VMs whose ports Tacker cannot change."""
@@ -280,7 +280,6 @@ class Site(Vnf):
 
     @property
     def params(self) -> ClusterRequest:
-        """The parameters of the request."""
         return self._params
 
     @property
@@ -589,7 +588,6 @@ class Site(Vnf):
         return connect(self, control_plane)
 
     def kubectl(self, control_plane: Node) -> KubeClient:
-        """Return kubectl on a control-plane node."""
         return KubeClient(*self.api_access(control_plane))
 
     def lender(self) -> Callable[[Node], contextlib.AbstractContextManager[Session]]:

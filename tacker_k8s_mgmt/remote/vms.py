@@ -285,7 +285,6 @@ class VmSessions:
                 session.close()
 
     def close(self) -> None:
-        """Close all sessions."""
         for expected in self._expected.values():
             if expected.exception() is None:
                 expected.result().close()

@@ -239,7 +239,6 @@ class Application(Structure):
         return self.namespace or self.name
 
     def files(self) -> tuple[SourceFile, ...]:
-        """All of its files."""
         return (*((self.chart,) if self.chart else ()), *self.manifests)
 
 

@@ -198,7 +198,6 @@ def _overlaps(request: ClusterRequest) -> Iterator[Problem]:
 
 
 def service_network(request: ClusterRequest) -> network_plugins.Network:
-    """The network of Services."""
     default = network_plugins.SERVICES[request.address_family]
     return request.service_cidr or network_plugins.network(default)
 

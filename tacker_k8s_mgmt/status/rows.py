@@ -200,7 +200,6 @@ def _with(contributions: Iterable[Contribution], member: Member) -> Member:
 
 
 def sources(params: ClusterRequest) -> tuple[Source, ...]:
-    """The sources of this cluster."""
     return tuple(s for s in Source if params.load_balancer or s is not Source.BALANCER)
 
 

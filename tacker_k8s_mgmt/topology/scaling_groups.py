@@ -6,27 +6,12 @@ The choice is Heat's (``heat/common/grouputils.py``, ``_get_member_data``;
 ``_needs_update``); a contract test compares it with Heat's own functions.
 """
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 GROUP = "OS::Heat::AutoScalingGroup"
 #: Of a resource that is replaced by whatever update of the stack comes next.
 UNHEALTHY = "CHECK_FAILED"
-
-
-class _Resource(Protocol):
-    @property
-    def stack_id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def nested_stack_id(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -128,24 +113,3 @@ class Group:
             for one in self.members
         )
         return replace(self, members=tuple(members))
-
-
-def sizes(resources: Sequence[_Resource]) -> dict[str, GroupSize]:
-    """The sizes of the scaling groups, by the groups' names.
-
-    :param resources: of the stack and of every stack nested in it.
-    """
-    groups = {
-        r.nested_stack_id: r.name
-        for r in resources
-        if r.type == GROUP and r.nested_stack_id
-    }
-    members = Counter(
-        (groups[r.stack_id], r.status.endswith("_FAILED"))
-        for r in resources
-        if r.stack_id in groups and not r.status.startswith("DELETE_")
-    )
-    return {
-        name: GroupSize(members[name, False], members[name, True])
-        for name in groups.values()
-    }

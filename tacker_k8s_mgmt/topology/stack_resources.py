@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The resources of a Heat stack and of the stacks nested in it, as a tree."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tacker_k8s_mgmt.topology import scaling_groups
-from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY, Group, Member
+from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY, Group, GroupSize, Member
 
 PORT = "OS::Neutron::Port"
 FLOATING_IP = "OS::Neutron::FloatingIP"
@@ -168,3 +168,24 @@ class StackTree:
             owner = self._owners[stack_id]
             yield owner
             stack_id = owner.stack_id
+
+
+def group_sizes(resources: Sequence[StackResource]) -> dict[str, GroupSize]:
+    """The sizes of the scaling groups, by the groups' names.
+
+    :param resources: of the stack and of every stack nested in it.
+    """
+    groups = {
+        r.nested_stack_id: r.name
+        for r in resources
+        if r.type == scaling_groups.GROUP and r.nested_stack_id
+    }
+    members = Counter(
+        (groups[r.stack_id], r.status.endswith("_FAILED"))
+        for r in resources
+        if r.stack_id in groups and not r.status.startswith("DELETE_")
+    )
+    return {
+        name: GroupSize(members[name, False], members[name, True])
+        for name in groups.values()
+    }

@@ -244,7 +244,6 @@ class ApplicationRecords:
         return records
 
     def write(self, record: InstalledApplication) -> None:
-        """Write a record."""
         content = {"type": _KIND, "stringData": {"record": record.pack()}}
         secret = {**_bare(record.name), **content}
         try:
@@ -257,7 +256,6 @@ class ApplicationRecords:
             self._manifests.apply([space, secret], owner=_OWNER, timeout=_LIMIT)
 
     def remove(self, name: str) -> None:
-        """Remove a record."""
         self._manifests.delete([_bare(name)], _LIMIT)
 
 

@@ -175,7 +175,6 @@ class Wanted:
 
     @property
     def objects(self) -> list[Object]:
-        """All of its objects."""
         return [*self.content.objects, *self.rendered]
 
 
@@ -355,7 +354,6 @@ class Sources:
 
 
 def namespace_of(app: Application) -> Object:
-    """The namespace of an application."""
     metadata = {"name": app.place}
     return {"apiVersion": "v1", "kind": manifests.NAMESPACE, "metadata": metadata}
 

@@ -47,7 +47,6 @@ class NodeMetadata:
 
     @property
     def in_maintenance(self) -> bool:
-        """Whether it is in maintenance."""
         return MAINTENANCE_TAINT in self.values
 
     def shown(self) -> dict[str, str]:

@@ -245,7 +245,6 @@ class Settings:
         return any(entry.endswith(":maintenance") for entry in self.requested)
 
     def of(self, node: Node, params: ClusterRequest) -> NodeSettings:
-        """The settings of one node."""
         return combined(tuple(self.entries(node, params)))
 
     def entries(self, node: Node, params: ClusterRequest) -> Iterator[Setting]:

@@ -180,7 +180,6 @@ class PodNetwork:
 
     @classmethod
     def through(cls, site: Site, control_plane: Node) -> "PodNetwork":
-        """The pod network, through a control plane."""
         limit = site.options.pod_network_timeout
         repository = variables.sandbox_repository(site.params)
         return cls(site.kubectl(control_plane), site.lender(), limit, repository)

@@ -14,8 +14,13 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.tenants import tenant_objects
-from tacker_k8s_mgmt.model import object_differences
-from tacker_k8s_mgmt.model.manifests import Object, is_going, key, without
+from tacker_k8s_mgmt.model.manifests import (
+    Object,
+    differing_paths,
+    is_going,
+    key,
+    without,
+)
 from tacker_k8s_mgmt.model.nodes import Node, Role, same_server
 from tacker_k8s_mgmt.model.vim import ClusterAccess, Vim, VimSpec
 from tacker_k8s_mgmt.operations import preconditions, readiness, registration
@@ -222,7 +227,7 @@ def differences(manifests: Manifests, tenant: Tenant) -> Iterator[str]:
         if is_going(actual):
             yield f"{_title(one)} is being deleted"
             continue
-        for path in object_differences.differences(one, actual):
+        for path in differing_paths(one, actual):
             yield f"{_title(one)} is otherwise in {path}"
     for former in manifests.present(tenant_objects.unwanted(tenant)):
         yield f"{_title(former)} is not wanted any more"

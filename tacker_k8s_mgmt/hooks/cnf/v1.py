@@ -55,7 +55,6 @@ class CnfHookV1(CnfHook):
 
     @property
     def project(self) -> str:
-        """The CNF's project."""
         return self._instance.project
 
     def token(self) -> str:

@@ -112,12 +112,10 @@ class V1Instance:
 
     @property
     def vnf_id(self) -> str:
-        """The id of the VNF instance."""
         return str(self.record.id)
 
     @property
     def name(self) -> str:
-        """Its name, if it has one."""
         return str(getattr(self.record, "vnf_instance_name", "") or "")
 
     @property

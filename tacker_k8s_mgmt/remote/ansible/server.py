@@ -178,7 +178,6 @@ class Readiness:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """All of them."""
         return (*self.keys, *self.connection, *self.installed, *self.directory)
 
 

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 import yaml
+from oslo_log import log as logging
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
@@ -28,14 +29,16 @@ from tacker_k8s_mgmt.model.nodes import (
     NodeObject,
     one_spelling,
 )
-from tacker_k8s_mgmt.model.services import Service
+from tacker_k8s_mgmt.model.services import PROXY_MODE, PUBLISHED_ANNOTATION, Service
 from tacker_k8s_mgmt.model.vim import ClusterAccess, PersonAccess
-from tacker_k8s_mgmt.remote.kubernetes import draining, services
+from tacker_k8s_mgmt.remote.kubernetes import draining
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tacker_k8s_mgmt.text import short
+
+LOG = logging.getLogger(__name__)
 
 ACCOUNT = "tacker-k8s-mgmt-admin"
 ACCOUNT_NAMESPACE = "kube-system"
@@ -312,12 +315,37 @@ class ClusterApi:
         draining.remove_nodes(self._client, names, limit)
 
     def services(self, namespace: str) -> tuple[Service, ...]:
-        """Return the Services of a namespace."""
-        return services.of_namespace(self._client, namespace)
+        """The Services of a namespace; none if there is no such namespace."""
+        return self._client.get(
+            "services",
+            f"--namespace={namespace}",
+            read=lambda found: tuple(map(Service.read, found["items"])),
+        )
 
     def publish(self, service: Service, address: str) -> None:
-        """Write its load balancer's address into a Service's status; "" removes it."""
-        services.publish(self._client, service, address)
+        """Write the address of its load balancer into a Service's status.
+
+        With ``ipMode: Proxy``: nodes may reach the Kubernetes API at this address,
+        which kube-proxy would else give to every node where it uses IPVS (kubernetes
+        issue 66966). An API server that does not keep the mode, as those before
+        Kubernetes 1.30, gets no address.
+
+        :param address: "" to remove it.
+        """
+        if address:
+            kept = _patch_status(self._client, service, address, dry_run=True)
+            if not kept.shows(address):
+                LOG.warning(
+                    "Service %s/%s gets no address into its status: the API server "
+                    "does not keep ipMode, which Kubernetes 1.30 and later do, and "
+                    "nodes would take packets to %s for themselves",
+                    service.namespace,
+                    service.name,
+                    address,
+                )
+                address = ""
+        if not service.shows(address):
+            _patch_status(self._client, service, address)
 
     def api_readiness(self) -> str:
         """Return why the node's own API server is not ready, or "".
@@ -373,6 +401,27 @@ class ClusterApi:
         if names:
             patch = ("--type=merge", "-p", json.dumps(change))
             self._client.run("patch", "node", *names, *patch)
+
+
+def _patch_status(
+    client: KubeClient, service: Service, address: str, dry_run: bool = False
+) -> Service:
+    """The Service as it is then, or would be."""
+    ingress = [{"ip": address, "ipMode": PROXY_MODE}] if address else None
+    # A status may be changed together with the annotations.
+    change = {
+        "metadata": {"annotations": {PUBLISHED_ANNOTATION: address or None}},
+        "status": {"loadBalancer": {"ingress": ingress}},
+    }
+    return client.patch(
+        "service",
+        service.name,
+        f"--namespace={service.namespace}",
+        "--subresource=status",
+        *(("--dry-run=server",) if dry_run else ()),
+        change=change,
+        read=Service.read,
+    )
 
 
 # By parameters of _node. Texts, not the objects that they are in: a kubelet may report

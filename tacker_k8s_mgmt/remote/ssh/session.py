@@ -21,9 +21,9 @@ import socket
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import paramiko
 import scp
@@ -117,17 +117,7 @@ def _refused(host: str, result: Result, hint: str) -> errors.CommandFailed:
 LARGEST = 32 * 1024 * 1024
 
 
-class Sftp(Protocol):
-    """paramiko's SFTP client, as far as it is used here."""
-
-    def lstat(self, path: str) -> Any: ...
-    def open(self, filename: str, mode: str = "r") -> AbstractContextManager[Any]: ...
-    def chmod(self, path: str, mode: int) -> None: ...
-    def posix_rename(self, oldpath: str, newpath: str) -> None: ...
-    def remove(self, path: str) -> None: ...
-
-
-def read(sftp: Sftp, path: str, largest: int = LARGEST) -> bytes | None:
+def read(sftp: paramiko.SFTPClient, path: str, largest: int = LARGEST) -> bytes | None:
     """Return the content, or None if there is no such file.
 
     :param largest: bytes that it may have; the other host may send any number.
@@ -142,13 +132,13 @@ def read(sftp: Sftp, path: str, largest: int = LARGEST) -> bytes | None:
     return content
 
 
-def replace(sftp: Sftp, path: str, content: bytes, mode: int) -> bool:
+def replace(sftp: paramiko.SFTPClient, path: str, content: bytes, mode: int) -> bool:
     """Write content and mode of a file; return whether that changed anything.
 
     A symbolic link at ``path`` is replaced, not followed.
     """
     if _same(sftp, path, content):
-        if stat.S_IMODE(sftp.lstat(path).st_mode) == mode:
+        if stat.S_IMODE(sftp.lstat(path).st_mode or 0) == mode:
             return False
         sftp.chmod(path, mode)
         return True
@@ -167,12 +157,12 @@ def replace(sftp: Sftp, path: str, content: bytes, mode: int) -> bool:
     return True
 
 
-def _same(sftp: Sftp, path: str, content: bytes) -> bool:
+def _same(sftp: paramiko.SFTPClient, path: str, content: bytes) -> bool:
     try:
         status = sftp.lstat(path)
     except FileNotFoundError:
         return False
-    same_size = stat.S_ISREG(status.st_mode) and status.st_size == len(content)
+    same_size = stat.S_ISREG(status.st_mode or 0) and status.st_size == len(content)
     return same_size and read(sftp, path) == content
 
 
@@ -183,14 +173,6 @@ place=$1
 until [ -d "$place" ]; do place=$(dirname -- "$place"); done
 df -B1048576 --output=avail,itotal,iavail,target -- "$place" | tail -n 1
 """
-
-
-class Host(Protocol):
-    """A session, as far as it is used here."""
-
-    def run(
-        self, argv: Sequence[str], *, timeout: float, check: bool = True
-    ) -> Result: ...
 
 
 @dataclass(frozen=True)
@@ -217,7 +199,7 @@ class Space:
         )
 
 
-def free(host: Host, path: str) -> Space | None:
+def free(host: "Session", path: str) -> Space | None:
     """Return the free space at an absolute path, which need not exist.
 
     :returns: None if ``df`` failed.

@@ -100,7 +100,6 @@ class Instance:
 
     @property
     def path(self) -> str:
-        """Its path."""
         return f"{self.api.instances}/{self.id}"
 
     @property
@@ -172,7 +171,6 @@ class Occurrence:
 
     @property
     def path(self) -> str:
-        """Its path."""
         return f"{self.api.operations}/{self.id}"
 
 

@@ -201,7 +201,6 @@ def _why(verb: Verb, one: Occurrence) -> str:
 
 
 def handling(one: Occurrence, verb: Verb) -> Request:
-    """The request that has a verb done."""
     return Request("POST", f"{one.path}/{verb.value}", one.api.version)
 
 
@@ -234,7 +233,6 @@ def heal(
     cause: str = "",
     parameters: Mapping[str, Any] | None = None,
 ) -> Request:
-    """The request that heals VNFCs."""
     named: dict[str, Any] = {"vnfcInstanceId": list(vnfcs)}
     named |= {"cause": cause} if cause else {}
     return _operation(instance, "heal", {**named, **_additional(parameters)})

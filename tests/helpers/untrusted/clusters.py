@@ -30,7 +30,6 @@ from tacker_k8s_mgmt.remote.kubernetes import (
     api_login,
     draining,
     owned_objects,
-    services,
 )
 from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.remote.kubernetes.draining import _Drain
@@ -91,10 +90,11 @@ def _drained(client: KubeClient) -> None:
         pod.placement.fits(node)
 
 
-def _exposed(client: KubeClient) -> None:
-    for one in services.of_namespace(client, "n"):
+def _exposed(session: Any) -> None:
+    cluster = ClusterApi(session)
+    for one in cluster.services("n"):
         str((one.is_balanced, one.has_foreign_address, one.ports))
-    services.publish(client, Service("n", "a", "ClusterIP", ()), "1.2.3.4")
+    cluster.publish(Service("n", "a", "ClusterIP", ()), "1.2.3.4")
 
 
 def _cluster_nodes(session: Any) -> None:
@@ -255,11 +255,11 @@ CLUSTER: Mapping[str, Fed] = {
         lambda client: str(api.admin_access(client, 0)),
         "api.admin_access",
     ),
-    "services": kube(
+    "services": host(
         {"get services": {"items": [SERVICE]}, "patch service": SERVICE},
         _exposed,
-        "services.of_namespace",
-        "services._patch",
+        "kubernetes.api.ClusterApi.services",
+        "kubernetes.api._patch_status",
     ),
     "objects of an owner": kube(
         {**KINDS, "get pods": [POD]},

@@ -23,7 +23,6 @@ from tacker_k8s_mgmt.remote.ansible.playbook_runner import (
     RunDirectories,
 )
 from tacker_k8s_mgmt.remote.balancer_vm import Balancer
-from tacker_k8s_mgmt.remote.kubernetes import services
 from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
@@ -108,7 +107,7 @@ CALLS = {
     "cluster-info": lambda s: ClusterApi(s).move_cluster_info("10.0.0.1", "https://x"),
     "person": lambda s: ClusterApi(s).person_access("eve", "view", 600),
     "labels": lambda s: MetadataClient(client(s)).metadata(),
-    "services": lambda s: services.of_namespace(client(s), "default"),
+    "services": lambda s: ClusterApi(s).services("default"),
     "objects of an owner": lambda s: Manifests(client(s)).owned("app.a"),
     "objects": lambda s: Manifests(client(s)).present([OBJECT]),
     "objects of a kind": lambda s: Manifests(client(s)).get("pods"),

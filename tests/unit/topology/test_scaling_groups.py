@@ -3,8 +3,8 @@
 
 import pytest
 
-from tacker_k8s_mgmt.topology import scaling_groups
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
+from tacker_k8s_mgmt.topology.stack_resources import group_sizes
 from tests.helpers.heat_stacks import (
     MASTER,
     RESOURCE_GROUP,
@@ -18,12 +18,12 @@ MEMBER = "file:///worker.yaml"
 
 
 def test_every_member_of_a_group_is_counted_and_nothing_else():
-    assert scaling_groups.sizes(SIMPLE) == {"worker_instance": GroupSize(2)}
-    assert scaling_groups.sizes(MASTER) == {}
+    assert group_sizes(SIMPLE) == {"worker_instance": GroupSize(2)}
+    assert group_sizes(MASTER) == {}
 
 
 def test_a_group_without_members_has_none():
-    assert scaling_groups.sizes(workers_group()) == {"worker_instance": GroupSize(0)}
+    assert group_sizes(workers_group()) == {"worker_instance": GroupSize(0)}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_group_without_members_has_none():
 def test_failed_members_are_reported_apart_from_the_others(status, size):
     found = workers_group(worker(21, "w-a"))
     found.append(nested("asg", "member9", MEMBER, "w-b", status))
-    assert scaling_groups.sizes(found) == {"worker_instance": size}
+    assert group_sizes(found) == {"worker_instance": size}
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_no_healthy_member_goes_and_none_comes(wanted, size):
 
 def test_a_group_that_heat_does_not_scale_is_none():
     found = workers_group(worker(21, "w-a"), kind=RESOURCE_GROUP)
-    assert scaling_groups.sizes(found) == {}
+    assert group_sizes(found) == {}

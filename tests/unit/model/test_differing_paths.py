@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tacker_k8s_mgmt.model.object_differences import differences
+from tacker_k8s_mgmt.model.manifests import differing_paths
 
 POLICY: dict[str, Any] = {
     "metadata": {"name": "one", "labels": {"a": "b"}},
@@ -14,7 +14,7 @@ POLICY: dict[str, Any] = {
 
 
 def found(wanted, actual):
-    return list(differences(wanted, actual))
+    return list(differing_paths(wanted, actual))
 
 
 def test_what_others_add_is_none():
