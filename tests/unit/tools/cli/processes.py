@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Command lines as processes of their own, started by fork from one that has imports.
 
-As a program: reads cases as a line of JSON each, writes their ends likewise.
+As a program: reads cases as a line of JSON each, with their working directory and their
+variables, and writes the end of each likewise.
 """
 
+import atexit
+import functools
 import gc
 import json
 import os
@@ -47,21 +50,37 @@ class End:
 def run(cases, directory, env=None):
     """How each case ends, in this working directory.
 
-    :param env: variables, for all of them; None removes one.
+    :param env: more variables, for all of them.
     """
-    given = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
-    lines = [json.dumps(asdict(case)) for case in cases]
-    done = subprocess.run(
+    around = {"cwd": str(directory), "env": {**os.environ, **(env or {})}}
+    return [End(**_ask({**asdict(case), **around})) for case in cases]
+
+
+def _ask(question):
+    server = _server()
+    server.stdin.write(json.dumps(question).encode() + b"\n")
+    server.stdin.flush()
+    answer = server.stdout.readline()
+    assert answer, f"the server of the cases ended with {server.wait(_LIMIT)}"
+    return json.loads(answer)
+
+
+@functools.cache
+def _server():
+    """The process that forks, for all tests; imports take it longer than a case."""
+    server = subprocess.Popen(
         [sys.executable, "-m", "tests.unit.tools.cli.processes"],
-        input="\n".join(lines).encode(),
-        env={name: value for name, value in given.items() if value is not None},
-        cwd=directory,
-        capture_output=True,
-        check=False,
-        timeout=900,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
     )
-    assert done.returncode == 0, done.stderr.decode(errors="replace")
-    return [End(**json.loads(line)) for line in done.stdout.splitlines()]
+
+    def end():
+        server.stdin.close()
+        server.wait(_LIMIT)
+
+    atexit.register(end)
+    return server
 
 
 def _opened(name, number):
@@ -79,7 +98,10 @@ def _opened(name, number):
     os.close(opened)
 
 
-def _child(case, out, err):
+def _child(case, around, out, err):
+    os.chdir(around["cwd"])
+    os.environ.clear()
+    os.environ.update(around["env"])
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(out.fileno(), 1)
     os.dup2(err.fileno(), 2)
@@ -104,13 +126,14 @@ def _serve():
     # It takes seconds.
     sys.modules["tacker"] = None
     gc.freeze()
-    for line in sys.stdin.buffer.read().splitlines():
+    for line in sys.stdin.buffer:
         fields = json.loads(line)
+        around = {name: fields.pop(name) for name in ("cwd", "env")}
         case = Case(**{**fields, "words": tuple(fields["words"])})
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             child = os.fork()
             if not child:
-                _child(case, out, err)
+                _child(case, around, out, err)
             _, status = os.waitpid(child, 0)
             texts = []
             for file in (out, err):
