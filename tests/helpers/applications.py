@@ -29,6 +29,10 @@ from tests.helpers.requests import VNF, additional_params
 
 HELM = lab_settings.from_environment().programs / "helm"
 needs_helm = pytest.mark.skipif(not HELM.exists(), reason="no helm in the cache")
+# The fixture `state` of tests/unit/remote has them.
+with_shop, with_wiki = (
+    pytest.mark.parametrize("state", [name], indirect=True) for name in ("shop", "wiki")
+)
 
 # The administrator's credentials are those of the stand-in.
 _HELM = """
@@ -82,6 +86,15 @@ def opened(kube: KubeSite, session: Session) -> ApplicationSite:
     site.session, site.kube = session, kube
     site.package_content = files()
     return site
+
+
+def bring_first(kube: KubeSite, session: Session, name: str) -> None:
+    """Bring one application to a new cluster: ``shop`` or ``wiki``."""
+    site = opened(kube, session)
+    if name == "wiki":
+        install_helm(kube)
+        site.package_content = chart(web=WEB, schema=HOOK)
+    bring(site, wanted({"shop": SHOP, "wiki": BOOK}[name]))
 
 
 def bring(site: ApplicationSite, params: ClusterRequest) -> FakeJournal:

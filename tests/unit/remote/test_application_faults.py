@@ -44,6 +44,8 @@ from tests.helpers.applications import (
     service,
     titles,
     wanted,
+    with_shop,
+    with_wiki,
 )
 from tests.helpers.kubectl_server import needs_kubectl
 from tests.helpers.requests import VNF
@@ -69,7 +71,6 @@ def finalizers(site, patch):
 @pytest.fixture
 def cut_off(cluster, site, monkeypatch):
     """A removal that has ended with its time limit, and left a bit of it."""
-    bring(cluster, wanted(SHOP))
     monkeypatch.setattr(rollout, "_LIMIT", 1.5)
     finalizers(site, HOLD)
     with pytest.raises(errors.StepFailed, match=r"example\.org/slow"):
@@ -77,6 +78,7 @@ def cut_off(cluster, site, monkeypatch):
     monkeypatch.undo()
 
 
+@with_shop
 class TestRemovalCutOff:
     def test_it_is_recorded_and_reported(self, cluster, cut_off):
         assert record(cluster).state == REMOVING
@@ -116,9 +118,9 @@ class TestRemovalCutOff:
         assert "deployment.apps/api" in titles(site)
 
 
+@with_shop
 @pytest.mark.parametrize("what", ["service/api", "configmap/settings"])
 def test_what_was_deleted_by_hand_comes_back(cluster, site, what):
-    bring(cluster, wanted(SHOP))
     site.kube.kubectl("-n", "shop", "delete", what)
     uid = job_uid(site)
     bring(cluster, wanted(SHOP))
@@ -151,9 +153,9 @@ def test_volumes_of_a_removal_that_was_cut_off_are_deleted(cluster, site, monkey
 
 
 class TestNamespace:
+    @with_shop
     def test_an_object_of_a_custom_kind_of_others_keeps_it(self, cluster, site):
         bed.define(site.kube)
-        bring(cluster, wanted(SHOP))
         site.kube.apply(bed.custom("backup", "shop"))
         journal = bring(cluster, wanted())
         assert site.kube.request("GET", SNAPSHOT.format("shop", "backup"))[0] == 200
@@ -161,9 +163,9 @@ class TestNamespace:
         assert record(cluster) is None
         assert journal.records
 
+    @with_shop
     def test_what_only_another_object_in_it_owns_does_not(self, cluster, site):
         bed.define(site.kube)
-        bring(cluster, wanted(SHOP))
         owner = get(site, "/apis/apps/v1/namespaces/shop/deployments/api")["metadata"]
         reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "api"}
         owned = [{**reference, "uid": owner["uid"]}]
@@ -171,9 +173,9 @@ class TestNamespace:
         bring(cluster, wanted())
         assert site.kube.request("GET", "/api/v1/namespaces/shop")[0] == 404
 
+    @with_shop
     def test_one_whose_owner_is_in_no_namespace_keeps_it(self, cluster, site):
         bed.define(site.kube)
-        bring(cluster, wanted(SHOP))
         node = get(site, "/api/v1/nodes/w1")["metadata"]
         reference = {"apiVersion": "v1", "kind": "Node", "name": "w1"}
         owned = [{**reference, "uid": node["uid"]}]
@@ -382,41 +384,41 @@ class TestReleases:
         site.kube.kubectl("-n", "docs", "delete", "secret", name)
         site.kube.kubectl("create", "-f", "-", stdin=json.dumps(last))
 
+    @with_wiki
     @pytest.mark.parametrize(
-        ("revisions", "state"),
+        ("revisions", "left"),
         [
-            *((1, state) for state in ("uninstalling", "uninstalled", "failed")),
+            *((1, left) for left in ("uninstalling", "uninstalled", "failed")),
             (1, "pending-install"),
             (2, "uninstalling"),
             (2, "pending-upgrade"),
             (2, "pending-rollback"),
         ],
     )
-    def test_what_helm_has_left(self, cluster, site, revisions, state):
-        for number in range(revisions):
-            values = {"image": "a/b", "replicas": 3 - number}
+    def test_what_helm_has_left(self, cluster, site, revisions, left):
+        if revisions == 2:
+            values = {"image": "a/b", "replicas": 3}
             bring(cluster, wanted({**WIKI, "values": values}))
-        self.leave(site, state)
+        self.leave(site, left)
         bring(cluster, wanted({**WIKI, "values": REPLICAS}))
         web = get(site, "/apis/apps/v1/namespaces/docs/deployments/web")
         assert web["spec"]["replicas"] == 2
         assert record(cluster, "wiki").state == "applied"
-        if state != "uninstalled":  # Helm has deleted the objects before it says so
-            self.leave(site, state)
+        if left != "uninstalled":  # Helm has deleted the objects before it says so
+            self.leave(site, left)
         bring(cluster, wanted())
         assert site.kube.request("GET", "/api/v1/namespaces/docs")[0] == 404
 
-    @pytest.mark.parametrize("state", ["uninstalling", "pending-install"])
-    def test_unchanged_it_is_not_taken_to_be_there(self, cluster, site, state):
-        app = {**WIKI, "values": REPLICAS}
-        bring(cluster, wanted(app))
-        self.leave(site, state)
-        bring(cluster, wanted(app))
+    @with_wiki
+    @pytest.mark.parametrize("left", ["uninstalling", "pending-install"])
+    def test_unchanged_it_is_not_taken_to_be_there(self, cluster, site, left):
+        self.leave(site, left)
+        bring(cluster, wanted(BOOK))
         assert record(cluster, "wiki").good.revision == 1
         assert cluster.applications(None).charts.state("wiki", "docs") == "deployed"
 
+    @with_wiki
     def test_without_the_former_revision_there_is_no_way_back(self, cluster, site):
-        bring(cluster, wanted({**WIKI, "values": REPLICAS}))
         self.leave(site, "uninstalling")
         values = {"image": "images.invalid/web:2"}
         limits = {**LIMITS, "rollout": 3}
@@ -425,17 +427,17 @@ class TestReleases:
         assert "in force again" not in text
         assert record(cluster, "wiki").state == "failed"
 
+    @with_wiki
     def test_many_ways_back(self, cluster, site):
         """Helm keeps five revisions; each failure makes two."""
-        bring(cluster, wanted(BOOK))
         values = {"image": "a/b", "schema": "exit 1"}
-        for _ in range(4):
+        for _ in range(3):
             text = failure(cluster, {**WIKI, "values": values})
             assert "What it was before is in force again." in text
 
+    @with_wiki
     @pytest.mark.parametrize("ends", [True, False])
     def test_a_removal_cut_off_after_helm(self, cluster, site, monkeypatch, ends):
-        bring(cluster, wanted(BOOK))
         real = Charts.uninstall
 
         def cut(self, *place, **options):
@@ -513,14 +515,14 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
         if volumes == "keep":
             assert self.claims(site) == before
 
-    @pytest.mark.parametrize("state", ["uninstalling", "pending-install"])
-    def test_the_end_of_what_helm_has_left_keeps_volumes(self, cluster, site, state):
+    @pytest.mark.parametrize("left", ["uninstalling", "pending-install"])
+    def test_the_end_of_what_helm_has_left_keeps_volumes(self, cluster, site, left):
         app = self.with_data(cluster)
         before = self.claims(site)
-        self.leave(site, state)
+        self.leave(site, left)
         bring(cluster, wanted(app))
         assert self.claims(site) == before
-        self.leave(site, state)
+        self.leave(site, left)
         bring(cluster, wanted())
         assert self.claims(site) == before
 

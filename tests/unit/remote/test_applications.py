@@ -42,6 +42,8 @@ from tests.helpers.applications import (
     state_of,
     titles,
     wanted,
+    with_shop,
+    with_wiki,
 )
 from tests.helpers.kubeapi import wait_for
 from tests.helpers.kubectl_server import needs_kubectl
@@ -75,8 +77,8 @@ class TestManifests:
         secret = get(site, "/api/v1/namespaces/shop/secrets/keys")
         assert secret["data"]["token"] == "czNjcmV0LW9mLXRoZS1zaG9w"
 
+    @with_shop
     def test_what_is_there_is_left_alone(self, cluster, site):
-        bring(cluster, wanted(SHOP))
         before = get(site, "/apis/apps/v1/namespaces/shop/deployments/api")
         journal = bring(cluster, wanted(SHOP))
         assert [outcome for _, outcome in outcomes(journal)][1:3] == [
@@ -85,8 +87,8 @@ class TestManifests:
         assert get(site, "/apis/apps/v1/namespaces/shop/deployments/api") == before
         assert record(cluster).revision == 1
 
+    @with_shop
     def test_changed_configuration_restarts_the_pods_and_no_job(self, cluster, site):
-        bring(cluster, wanted(SHOP))
         before = job_uid(site)
         digest = annotation(site)
         bring(cluster, wanted({**SHOP, "config": DEBUGGED}))
@@ -94,29 +96,29 @@ class TestManifests:
         assert job_uid(site) == before
         assert record(cluster).revision == 2
 
+    @with_shop
     def test_a_changed_job_runs_again(self, cluster, site):
-        bring(cluster, wanted(SHOP))
         before = job_uid(site)
         changed = [job("schema", "sh", "-c", "echo more"), deployment("api")]
         cluster.pack(*changed, service("api"))
         bring(cluster, wanted(SHOP))
         assert job_uid(site) != before
 
+    @with_shop
     def test_what_a_new_version_lacks_is_removed(self, cluster, site):
-        bring(cluster, wanted(SHOP))
         cluster.pack(deployment("api"), service("api"))
         bring(cluster, wanted({**SHOP, "config": []}))
         assert not {"job.batch/schema", "configmap/settings"} & set(titles(site))
 
+    @with_shop
     def test_removal_leaves_nothing(self, cluster, site):
-        bring(cluster, wanted(SHOP))
         bring(cluster, wanted())
         assert site.kube.request("GET", "/api/v1/namespaces/shop")[0] == 404
         assert record(cluster) is None
         wait_for(lambda: not get(site, "/api/v1/pods")["items"])
 
+    @with_shop
     def test_a_namespace_with_something_of_others_stays(self, cluster, site):
-        bring(cluster, wanted(SHOP))
         metadata = {"name": "theirs", "namespace": "shop"}
         theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
         site.kube.apply({**theirs, "data": {"a": "b"}})
@@ -219,8 +221,8 @@ class TestBroken:
         failure(cluster, SHOP)
         assert job_uid(site) != uid
 
+    @with_shop
     def test_a_failed_change_goes_back(self, cluster, site):
-        bring(cluster, wanted(SHOP))
         before = record(cluster)
         broken = deployment("api", "sh", "-c", "echo no port; exit 1")
         extra = deployment("extra")
@@ -288,8 +290,8 @@ class TestRefused:
         cluster.package_content = {**files(), "database.yaml": content}
         assert f"application shop: {problem}" in failure(cluster, SHOP)
 
+    @with_shop
     def test_objects_of_others(self, cluster, site):
-        bring(cluster, wanted(SHOP))
         text = failure(cluster, SHOP, {**bare(), "name": "two", "namespace": "shop"})
         assert (
             "Deployment shop/database is in the cluster already and belongs to " in text
@@ -306,8 +308,8 @@ class TestRefused:
         text = failure(cluster, {**bare(), "requires": [label]})
         assert "application bare: it requires 1 nodes with the label openstack-" in text
 
+    @with_shop
     def test_another_namespace_or_kind(self, cluster):
-        bring(cluster, wanted(SHOP))
         text = failure(cluster, {**SHOP, "namespace": "other"})
         assert "it is in the namespace shop, which cannot be changed" in text
 
@@ -338,8 +340,8 @@ class TestCharts:
         install_helm(site)
         cluster.package_content = chart(web=WEB, schema=HOOK)
 
+    @with_wiki
     def test_installed_reconfigured_and_removed(self, cluster, site):
-        bring(cluster, wanted(BOOK))
         kept = record(cluster, "wiki")
         about = (kept.state, kept.chart, kept.good.version)
         assert about == ("applied", True, "wiki 1.0.0")
@@ -372,8 +374,8 @@ class TestCharts:
         bring(cluster, wanted(BOOK))
         assert record(cluster, "wiki").state == "applied"
 
+    @with_wiki
     def test_a_failed_upgrade_goes_back(self, cluster, site):
-        bring(cluster, wanted(BOOK))
         values = {"image": "images.invalid/web:2"}
         limits = {**LIMITS, "rollout": 3}
         text = failure(cluster, {**WIKI, "values": values, "limits": limits})
