@@ -13,6 +13,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lab import suites
 from lab.settings import from_environment
 
@@ -23,6 +25,9 @@ HAPROXIES = {
 }
 if given := os.environ.get("HAPROXY"):
     HAPROXIES = {"given": given}
+# For what HAProxy itself does: how it runs, and whether it takes a configuration. The
+# script does not look at its version.
+each_haproxy = pytest.mark.parametrize("haproxy", HAPROXIES, indirect=True)
 
 SYSTEMCTL = """#!/usr/bin/env bash
 cd "$(dirname "$0")" || exit

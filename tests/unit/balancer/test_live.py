@@ -23,6 +23,9 @@ from tests.helpers.backends import (
     serving,
 )
 from tests.unit.balancer.live import Live, wait_until
+from tests.unit.balancer.sandbox import each_haproxy
+
+pytestmark = each_haproxy
 
 
 @pytest.fixture

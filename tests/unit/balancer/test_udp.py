@@ -17,6 +17,7 @@ import pytest
 
 from tests.helpers import udp
 from tests.unit.balancer.live import Live, wait_until
+from tests.unit.balancer.sandbox import each_haproxy
 
 PATH = f"{os.environ['PATH']}:/usr/sbin"
 WORKERS = ("10.2.0.2", "10.2.0.3", "10.2.0.4")
@@ -202,6 +203,7 @@ def site(tmp_path, haproxy):
         yield site
 
 
+@each_haproxy
 def test_datagrams_reach_all_workers_and_answers_come_back(site):
     assert site.do("expose", "dns", *EXPOSE, *HEALTH) == "changed"
     assert {site.client().ask()[0] for _ in range(6)} == set(WORKERS)

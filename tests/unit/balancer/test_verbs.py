@@ -15,6 +15,7 @@ from tests.unit.balancer.sandbox import (
     SCRIPT,
     WORKERS,
     Sandbox,
+    each_haproxy,
 )
 
 GOLDEN = Path(__file__).parent / "golden" / "haproxy.cfg"
@@ -81,6 +82,7 @@ def test_install_sets_all_nodes_and_keeps_the_exposed_services(balancer):
     assert services_of(balancer) == ["web"]
 
 
+@each_haproxy
 def test_a_cluster_without_workers_is_accepted(fresh):
     fresh.do("install", "--control-plane", "cp=10.0.0.1")
     assert fresh.do(*WEB) == "changed"
@@ -159,6 +161,7 @@ def test_exposing_again_moves_the_service(balancer):
     assert [one["port"] for one in balancer.status()["services"]] == [81]
 
 
+@each_haproxy
 def test_an_ipv4_host_gets_ipv4_listeners(fresh):
     fresh.run(*INSTALL, LB_BIND="0.0.0.0")
     assert "    bind 0.0.0.0:6443\n" in fresh.config.read_text()
@@ -174,6 +177,7 @@ def test_rendered_configuration_is_the_golden_one(fresh):
     assert text == GOLDEN.read_text()
 
 
+@each_haproxy
 def test_haproxy_takes_the_golden_configuration_without_a_warning(fresh):
     checked = subprocess.run(
         [fresh.environment["LB_HAPROXY"], "-W", "-dW", "-c", "-f", str(GOLDEN)],
@@ -230,6 +234,7 @@ def test_the_script_does_without(word):
 MAIL = ("mail", "--port", "25", "--node-port", "30025")
 
 
+@each_haproxy
 def test_several_services_are_exposed_and_removed_in_one_reload(serving):
     expose = ("expose", "--unexpose", "web", "--unexpose", "none", *MAIL, *WEB_2[1:])
     assert serving.do(*expose) == "changed"
@@ -242,6 +247,7 @@ def test_several_services_are_exposed_and_removed_in_one_reload(serving):
     assert services_of(serving) == []
 
 
+@each_haproxy
 def test_what_an_earlier_script_would_open_to_all_is_no_service_of_its_state(serving):
     serving.do("expose", *MAIL, "--source", "10.0.0.0/8", "--source", "FD00::/8")
     serving.do(*WEB_2, "--health-port", "32000", "--proxy-protocol", "yes")
