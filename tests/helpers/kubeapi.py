@@ -22,6 +22,8 @@ ADMIN_TOKEN = "an-admin-token"
 QUICK = Settings(node_grace=10.0, start_delay=0.0, stop_delay=0.1)
 KUBECTL = shutil.which("kubectl")
 _LIMIT = 60.0
+# No collection of garbage in what lives for milliseconds: a fifth of its time.
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "GOGC": "off"}
 
 
 def wait_for(what: Callable[[], Any], limit: float = _LIMIT) -> Any:
@@ -110,7 +112,7 @@ class Kube:
             capture_output=True,
             text=True,
             timeout=60,
-            env={"HOME": str(self.certificate.parent), "PATH": "/usr/bin:/bin"},
+            env=_ENVIRONMENT | {"HOME": str(self.certificate.parent)},
         )
         if check:
             assert done.returncode == 0, done.stderr

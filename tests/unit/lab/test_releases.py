@@ -161,7 +161,10 @@ class TestRuns:
             assert code == 2, (mistake, output)
             assert next(iter(mistake.values())) in output
 
-    def test_a_removal_is_of_the_named_nodes_alone(self, acting):
+    # The playbook is one until v2.27, another in v2.28, and a third after it.
+    @pytest.mark.parametrize("name", ["v2.27", "v2.28", "HEAD"])
+    def test_a_removal_is_of_the_named_nodes_alone(self, name, tmp_path):
+        acting = Acting(name, tmp_path, ANY_ANSIBLE)
         request = runs.remove([NODES[-1].name], acting.params.drain, dead=True)
         code, output = acting.play(
             request.playbook, "--list-hosts", **request.extra_vars

@@ -19,6 +19,7 @@ import yaml
 
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.kubespray import inventory, variables
+from tacker_k8s_mgmt.model.yaml_text import SafeLoader
 from tests.helpers import full_request
 from tests.helpers.requests import BASTION
 from tests.helpers.samples import changed, read, request
@@ -123,7 +124,7 @@ def scalars(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
 
 def assert_inert(text: str) -> None:
     """Nothing in an inventory is a template, or of a tag but those of JSON."""
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    root = yaml.compose(text, Loader=Loader)
     assert root is not None
     for scalar in scalars(root):
         if any(mark in scalar.value for mark in MARKS):
@@ -135,7 +136,7 @@ def assert_inert(text: str) -> None:
             assert shlex.quote(host[name]) == host[name]
 
 
-class Loader(yaml.SafeLoader):
+class Loader(SafeLoader):
     """Reads ``!unsafe`` as Ansible does."""
 
 

@@ -130,10 +130,15 @@ def test_results_facts_and_recap_are_those_of_linear(tmp_path, program, playbook
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(
-    "options", [["--check", "--diff"], ["--tags", "t"], ["--start-at-task", "Batches"]]
+    "options",
+    [
+        ["--check", "--diff"],
+        ["--tags", "t", "includes.yml"],
+        ["--start-at-task", "Batches", "includes.yml"],
+    ],
 )
 def test_so_they_are_with_options(tmp_path, program, options):
-    compare(tmp_path, program, *options, "conditions.yml", "includes.yml")
+    compare(tmp_path, program, "conditions.yml", *options)
 
 
 SEND = """

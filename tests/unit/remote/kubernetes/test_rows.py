@@ -102,6 +102,7 @@ class Session:
         words = list(argv[1:])
         at = words.index("--kubeconfig")
         words[at : at + 2] = ["--server", f"http://127.0.0.1:{self.api.server_port}"]
+        home = {"HOME": str(self.home), "KUBECONFIG": str(self.home / "none")}
         done = subprocess.run(
             [KUBECTL or "kubectl", *words],
             input=stdin,
@@ -109,7 +110,7 @@ class Session:
             text=True,
             timeout=timeout,
             check=False,
-            env={"HOME": str(self.home), "KUBECONFIG": str(self.home / "none")},
+            env={**home, "GOGC": "400"},
         )
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.encode()) <= channel.STDOUT_CAP

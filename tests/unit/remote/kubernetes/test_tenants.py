@@ -112,18 +112,31 @@ def _level(level):
     return f"pod-security.kubernetes.io/enforce={level}"
 
 
-@pytest.mark.parametrize(("verb", "kind", "own", "other", "everywhere"), RIGHTS)
-def test_rights_end_with_the_namespace(site, token, verb, kind, own, other, everywhere):
-    answers = [
-        site.kube.kubectl(
-            *("auth", "can-i", verb, kind, *where),
-            token=token,
-            check=False,
-            expected_warning="is not namespace scoped",
-        )
-        for where in (("-n", "blue"), ("-n", "red"), ("--all-namespaces",))
-    ]
-    assert [a.returncode == 0 for a in answers] == [own, other, everywhere]
+def test_rights_end_with_the_namespace(site, token):
+    """As ``kubectl auth can-i`` asks for them, in 50 ms each."""
+    wrong = {}
+    for verb, kind, *expected in RIGHTS:
+        wanted = dict(zip(("blue", "red", ""), expected, strict=True))
+        found = {where: _may(site, token, verb, kind, where) for where in wanted}
+        if found != wanted:
+            wrong[verb, kind] = found
+    assert wrong == {}
+
+
+def _may(site, token, verb, kind, namespace):
+    """Whether who has the token may do it; everywhere, where no namespace is named."""
+    plural, _, name = kind.partition("/")
+    resource, _, group = plural.partition(".")
+    attributes = {"verb": verb, "resource": resource, "group": group, "name": name}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {**attributes, "namespace": namespace}},
+    }
+    place = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    status, answer, _ = site.kube.request("POST", place, review, token=token)
+    assert status == 201, answer
+    return answer["status"]["allowed"]
 
 
 def _service(name, namespace, **spec):
