@@ -98,8 +98,17 @@ def _service_cells(service: Obj) -> Cells:
         for port in dig(service, "spec.ports", [])
     ]
     spec = service["spec"]
-    external = "<pending>" if spec.get("type") == "LoadBalancer" else "<none>"
-    return [spec.get("type"), spec.get("clusterIP"), external, ",".join(ports)]
+    return [spec["type"], spec.get("clusterIP"), _external(service), ",".join(ports)]
+
+
+def _external(service: Obj) -> str:
+    """As the real server lays it out (``getServiceExternalIP``)."""
+    if service["spec"]["type"] != "LoadBalancer":
+        return ",".join(service["spec"].get("externalIPs") or ()) or "<none>"
+    entries = dig(service, "status.loadBalancer.ingress", [])
+    given = [entry.get("ip") or entry.get("hostname") or "" for entry in entries]
+    others = service["spec"].get("externalIPs") or ()
+    return ",".join(filter(None, [*given, *others])) or "<pending>"
 
 
 def _involved(event: Obj) -> str:

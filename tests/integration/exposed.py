@@ -57,7 +57,10 @@ spec:
       protocol: UDP
       nodePort: {UDP_PORT}
 """
-
+# The nodes answer at the ports of all others.
+_SERVICE = "kind: Service\nmetadata:\n"
+_OURS = f'{_SERVICE}  annotations:\n    kapi.sim/answers: "false"\n'
+_CHARTS_SERVICE = "Files/helm/web/templates/service.yaml"
 
 AnyWeb = TypeVar("AnyWeb", bound="Web")
 
@@ -73,6 +76,8 @@ class Web(cnf.Cnf):
         shutil.copytree(parts.samples() / "cnf", source)
         with (source / cnf.MANIFEST).open("a") as file:
             file.write(_UDP_SERVICE)
+        for path in (source / cnf.MANIFEST, source / _CHARTS_SERVICE):
+            path.write_text(path.read_text().replace(_SERVICE, _OURS))
         csar_cnf.pack(csar, source=source, api=self.api, vnfd_id=vnfd_id)
 
     @property

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real kubectl against the Kubernetes API stand-in."""
 
+import json
 import subprocess
 
 import pytest
@@ -170,6 +171,38 @@ def test_services_get_endpoints_and_daemon_sets_a_pod_per_node(kube):
     bed.wait_for(lambda: len(kube.running_pods()) == 5)
     agents = [n for p, n in kube.running_pods().items() if p.startswith("agent")]
     assert sorted(agents) == ["m1", "w1", "w2"]
+
+
+def test_services_are_listed_with_their_outer_addresses(kube):
+    balanced = {"type": "LoadBalancer", "ports": [{"port": 80}]}
+    for name, more in {
+        "inner": {"type": "ClusterIP"},
+        "given": {"externalIPs": ["192.0.2.7"], "type": "NodePort"},
+        "pending": {},
+        "balanced": {"externalIPs": ["192.0.2.9"]},
+    }.items():
+        metadata = {"name": name, "namespace": "default"}
+        kube.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": metadata,
+                "spec": {**balanced, **more},
+            }
+        )
+    ingress = {"loadBalancer": {"ingress": [{"ip": "192.0.2.8"}, {"hostname": "lb"}]}}
+    patch = json.dumps({"status": ingress})
+    options = ("--subresource", "status", "--type", "merge", "--patch", patch)
+    kube.kubectl("patch", "service", "balanced", *options)
+    lines = kube.kubectl("get", "services", "--no-headers").stdout.splitlines()
+    outer = {line.split()[0]: line.split()[3] for line in lines}
+    del outer["kubernetes"]
+    assert outer == {
+        "inner": "<none>",
+        "given": "192.0.2.7",
+        "pending": "<pending>",
+        "balanced": "192.0.2.8,lb,192.0.2.9",
+    }
 
 
 def test_a_no_execute_taint_empties_a_node_and_events_say_so(kube):

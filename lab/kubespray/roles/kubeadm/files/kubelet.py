@@ -13,6 +13,8 @@ stays away until the kubelet is started again. It keeps trying for ever while th
 does not answer, and says in its log when that begins and ends.
 """
 
+import collections
+import contextlib
 import datetime
 import http.client
 import json
@@ -22,11 +24,13 @@ import sys
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pod_network  # type: ignore[import-not-found]  # beside this file
+# beside this file
+import node_ports  # type: ignore[import-not-found]
+import pod_network  # type: ignore[import-not-found]
 
 Obj = dict[str, Any]
 
@@ -34,9 +38,7 @@ _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 _NODES = "/api/v1/nodes"
 # Short, because a dead server is noticed only when the next one is opened.
 _WATCH_SECONDS = 10
-_PODS = (
-    f"/api/v1/pods?watch=true&sendInitialEvents=true&timeoutSeconds={_WATCH_SECONDS}"
-)
+_FROM_NOW = f"watch=true&sendInitialEvents=true&timeoutSeconds={_WATCH_SECONDS}"
 _SILENCED_BY = "kapi.sim/ready"
 _MERGE_PATCH = "application/merge-patch+json"
 _HEALTHY = {
@@ -262,8 +264,25 @@ def _run_pods(config: Obj, access: tuple[str, str, str], limit: float) -> None:
     def report(path: str, status: Obj) -> None:
         api.call("PATCH", f"{path}/status", {"status": status}, _MERGE_PATCH)
 
-    watch = Api(*access, timeout=_WATCH_SECONDS + limit)
-    pod_network.run(config, report, lambda: watch.watch(_PODS))
+    ports = node_ports.NodePorts(config["name"])
+
+    def watching(kind: str) -> Callable[[], Iterator[Obj]]:
+        watch = Api(*access, timeout=_WATCH_SECONDS + limit)
+        follow = getattr(ports, kind)
+        return lambda: follow(watch.watch(f"/api/v1/{kind}?{_FROM_NOW}"))
+
+    services = threading.Thread(target=_keep, args=(watching("services"),))
+    services.daemon = True
+    services.start()
+    pod_network.run(config, report, watching("pods"))
+
+
+def _keep(watch: Callable[[], Iterator[Obj]]) -> None:
+    """Watch for ever."""
+    while True:
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+            collections.deque(watch(), maxlen=0)
+        time.sleep(pod_network.RETRY)
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ IMAGE = "registry.k8s.io/pause:3.10"
 _PAUSE = re.compile(r"(^|/)pause:")
 _GATEWAY = "169.254.1.1"
 _FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
-_RETRY = 1.0  # seconds
+RETRY = 1.0  # seconds
 _STARTED = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
 
 
@@ -215,4 +215,4 @@ def run(
         if problem != trouble:
             print(problem, flush=True)
         trouble = problem
-        time.sleep(_RETRY)
+        time.sleep(RETRY)
