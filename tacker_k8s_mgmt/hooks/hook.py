@@ -292,12 +292,14 @@ class Hook(abc.ABC):
         *,
         advice: AdviceFor | None = None,
         followed_by: str = "",
+        details: Mapping[str, str] | None = None,
     ) -> None:
         """Take the steps of an operation on the cluster that was opened.
 
         :param advice: what to send when a step fails, in place of the cluster's.
         :param followed_by: the hook of the same operation whose work is recorded next;
             "" if there is none.
+        :param details: what the journal records besides; empty ones are left out.
         :raises StepFailed: at the first step that fails.
         """
         self.begin()
@@ -315,7 +317,7 @@ class Hook(abc.ABC):
             operation.left,
             advised,
             followed_by,
-            self._details(),
+            self._details(details or {}),
         )
         try:
             runner.run(operation.steps())
@@ -327,9 +329,9 @@ class Hook(abc.ABC):
         self.forget()
         LOG.info("The cluster of VNF instance %s is terminated", self.vnf_id)
 
-    def _details(self) -> dict[str, Any]:
+    def _details(self, more: Mapping[str, str]) -> dict[str, Any]:
         """What the journal records of the operation at its start, as far as known."""
-        known = {"vnf_name": self.vnf_name, "lcm_op_occ_id": self.occurrence}
+        known = {"vnf_name": self.vnf_name, "lcm_op_occ_id": self.occurrence, **more}
         details: dict[str, Any] = {name: text for name, text in known.items() if text}
         # Work for a CNF that is scaled has no request of the cluster.
         scale = self.scale() if self.name.startswith("scale_") else None

@@ -84,6 +84,7 @@ class Operation:
         send; None in journals of former releases.
     :param scale: direction, aspect and number of steps of a scale, in words.
     :param vnf_name: of the VNF instance.
+    :param cnf_name: of the CNF's VNF instance, if the operation is one of a CNF.
     :param occurrence: id of Tacker's LCM operation occurrence.
     """
 
@@ -105,6 +106,7 @@ class Operation:
     verbs: tuple[str, ...] | None = None
     scale: str = ""
     vnf_name: str = ""
+    cnf_name: str = ""
     occurrence: str = ""
 
     @property
@@ -119,13 +121,22 @@ class Operation:
     @property
     def title(self) -> str:
         """Its name for people, with what is recorded of its purpose."""
-        name = self.name.replace("_", " ") or "unknown operation"
+        name = self.in_names(self.name.replace("_", " ")) or "unknown operation"
         return f"{name[0].upper()}{name[1:]} {self.scale}".rstrip()
 
     @property
     def cnf(self) -> str:
         """VNF instance of the CNF that it was for; "" for the cluster's own."""
         return self.hook.partition(" of CNF ")[2]
+
+    @property
+    def hook_name(self) -> str:
+        """The hook for people: with the CNF's name, if it is one of a CNF."""
+        return self.in_names(self.hook)
+
+    def in_names(self, hook: str) -> str:
+        """A hook of this operation with the CNF's name in place of its id."""
+        return hook.replace(self.cnf, self.cnf_name) if self.cnf_name else hook
 
     @property
     def is_start(self) -> bool:
@@ -151,10 +162,10 @@ class Operation:
         """What Tacker does after this hook, in words; "" if nothing."""
         if self.failed or not self.is_start:
             return ""
-        work = _HEAT.get(self.name)
+        work, after = _HEAT.get(self.name), self.in_names(self.next_hook)
         if work is None:
-            return f"{self.next_hook} follows" if self.next_hook else ""
-        return f"Tacker now has Heat {work}; {self.next_hook or 'no hook'} follows"
+            return f"{after} follows" if after else ""
+        return f"Tacker now has Heat {work}; {after or 'no hook'} follows"
 
     @property
     def current(self) -> Step | None:
@@ -226,6 +237,7 @@ class Timeline:
         match record.get("event"):
             case "operation-start":
                 operation.vnf_name = untrusted.text_of(record, "vnf_name")
+                operation.cnf_name = untrusted.text_of(record, "cnf_name")
                 operation.occurrence = untrusted.text_of(record, "lcm_op_occ_id")
                 operation.scale = _scale(record)
                 operation.total = int(untrusted.number_of(record, "steps"))

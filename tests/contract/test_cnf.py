@@ -67,6 +67,7 @@ SHIMS = {
 }
 CONTEXT = tacker_context.get_admin_context()
 ENDPOINT = "https://203.0.113.9:6443"
+NAME = "web-1"
 ONE, TWO = (f"9f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f0{number}" for number in (1, 2))
 WEB = {"services": [{"name": "web", "ports": [{"port": 80, "external_port": 8000}]}]}
 ONLY_LB = {"services": [{"name": "lb"}]}
@@ -238,9 +239,11 @@ def test_clusters_of_both_apis_are_found_in_tackers_database(tmp_path):
 def done(monkeypatch, registered):
     """What the hooks do to clusters, in place of doing it."""
     registered(v1=[(ONE, ENDPOINT)])
-    found = []
+    found, occurrences = [], []
 
-    def work(cluster, name, operation, advice, followed_by):
+    def work(cluster, name, operation, advice, followed_by, details):
+        assert details == {"cnf_name": NAME, "lcm_op_occ_id": details["lcm_op_occ_id"]}
+        occurrences.append(details["lcm_op_occ_id"])
         pair = name.replace("_start", "_end")
         checks = operation.func in (CheckExposure, CheckModified)
         assert followed_by == (pair if checks else "")
@@ -248,7 +251,8 @@ def done(monkeypatch, registered):
 
     monkeypatch.setattr(driver, "work", work)
     monkeypatch.setattr(driver, "check_login", lambda *_, **__: None)
-    return found
+    yield found
+    assert len({*occurrences}) <= 1
 
 
 @pytest.fixture
@@ -272,7 +276,7 @@ def v1(monkeypatch, tmp_path, done):
 
     def call(hook, keyword, request=None, stored=None, **changes):
         one = instance(stored)
-        one.id = CNF
+        one.id, one.vnf_instance_name = CNF, NAME
         one.vim_connection_info = ["kubernetes"]
         one.vnf_metadata = {"namespace": "theirs"}
         for name, value in changes.items():
@@ -753,6 +757,7 @@ def v2_call(operation, package="", params=None, request=None, **changes):
     info = {"interfaceInfo": {"endpoint": ENDPOINT}, "vimId": "cluster"}
     one = {
         "id": CNF,
+        "vnfInstanceName": NAME,
         "instantiationState": "INSTANTIATED",
         "vimConnectionInfo": {"cluster": info},
         **changes,
@@ -863,7 +868,7 @@ class TestV2:
     ids=["v1", "v2"],
 )
 def test_scaling_of_the_cnf_is_none_of_its_cluster(cluster):
-    assert cluster(f"scale_end of CNF {CNF}")._details() == {}
+    assert cluster(f"scale_end of CNF {CNF}")._details({}) == {}
 
 
 def test_the_cluster_is_read_as_it_was_instantiated():

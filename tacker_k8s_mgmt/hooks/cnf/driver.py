@@ -203,6 +203,7 @@ def work(
     operation: Callable[[OperationContext], Operation],
     advice: Advice,
     followed_by: str = "",
+    details: Mapping[str, str] | None = None,
 ) -> None:
     """Run an operation on a cluster.
 
@@ -210,10 +211,11 @@ def work(
     :param name: of the operation, for lock, journal and errors.
     :param advice: what to send to Tacker after an error.
     :param followed_by: the operation that comes next for the same request of Tacker's.
+    :param details: see :meth:`Hook.run`.
     """
     hook, request = instances.record(cluster).command(name)
     with hook.open_cluster(request, advice) as opened:
-        hook.run(operation(opened), followed_by=followed_by)
+        hook.run(operation(opened), followed_by=followed_by, details=details)
 
 
 def _registered() -> Iterator[tuple[str, str, bool]]:
@@ -246,6 +248,16 @@ class CnfHook(abc.ABC):
     def advice(self) -> Advice:
         """What to send when this hook has failed."""
         return self.advices[self.name]
+
+    @property
+    @abc.abstractmethod
+    def vnf_name(self) -> str:
+        """The name of the CNF's VNF instance; "" if it has none."""
+
+    @property
+    @abc.abstractmethod
+    def occurrence(self) -> str:
+        """The id of Tacker's LCM operation occurrence; "" if it is not known."""
 
     @property
     @abc.abstractmethod
@@ -373,7 +385,8 @@ def _on_cluster(call: CnfHook, params: ExposureParams, operation: Any) -> None:
     followed_by = _FOLLOWED_BY.get(call.name, "")
     if followed_by:
         followed_by += f" of CNF {call.vnf_id}"
-    work(cluster, name, operation, call.advice, followed_by)
+    details = {"cnf_name": call.vnf_name, "lcm_op_occ_id": call.occurrence}
+    work(cluster, name, operation, call.advice, followed_by, details)
 
 
 def _namespaces(call: CnfHook) -> frozenset[str]:

@@ -33,6 +33,14 @@ class CnfHookV1(CnfHook):
         self._instance = hook.instance
 
     @property
+    def vnf_name(self) -> str:
+        return self._hook.vnf_name
+
+    @property
+    def occurrence(self) -> str:
+        return self._hook.occurrence
+
+    @property
     def is_forceful(self) -> bool:
         return self._hook.sent.is_forceful
 

@@ -33,6 +33,14 @@ class CnfHookV2(CnfHook):
         self._call = call
 
     @property
+    def vnf_name(self) -> str:
+        return self._call.vnf_name
+
+    @property
+    def occurrence(self) -> str:
+        return self._call.occurrence
+
+    @property
     def is_forceful(self) -> bool:
         return bool(self._call.request.get("terminationType") == _FORCEFUL)
 

@@ -131,6 +131,17 @@ class HookCall:
         return str(self.instance["id"])
 
     @property
+    def vnf_name(self) -> str:
+        """Its name; "" if it has none."""
+        return str(self.instance.get("vnfInstanceName") or "")
+
+    @property
+    def occurrence(self) -> str:
+        """The id of the LCM operation occurrence; "" if it is not known."""
+        # Of a rollback Tacker may have kept no grant request.
+        return str(self.grant_request.get("vnfLcmOpOccId") or "")
+
+    @property
     def vim(self) -> Mapping[str, Any]:
         """The VIM of the VMs: the first entry other than the cluster's."""
         infos = self.instance.get("vimConnectionInfo") or {}

@@ -158,12 +158,11 @@ class V2Hook(Hook):
 
     @property
     def vnf_name(self) -> str:
-        return str(self.call.instance.get("vnfInstanceName") or "")
+        return self.call.vnf_name
 
     @property
     def occurrence(self) -> str:
-        # Of a rollback Tacker may have kept no grant request.
-        return str(self.call.grant_request.get("vnfLcmOpOccId") or "")
+        return self.call.occurrence
 
     def scale(self) -> tuple[str, str, int | None] | None:
         scale = self.call.request

@@ -125,7 +125,7 @@ def _listed(call: HookCall, last: Mapping[str, Any]) -> ClusterSummary:
     own = VimEntry(call.instance).registered()
     return ClusterSummary(
         call.vnf_id,
-        str(call.instance.get("vnfInstanceName") or ""),
+        call.vnf_name,
         "v2",
         str(call.instance["instantiationState"]),
         own[0].name if own else "",

@@ -70,7 +70,9 @@ def of(hook: Operation, vnf_id: str = "") -> HookFailure | None:
         return None
     step = hook.steps[-1] if hook.steps else None
     return HookFailure(
-        step=f"{hook.hook}, step {step.place}: {step.name}" if step else hook.hook,
+        step=f"{hook.hook_name}, step {step.place}: {step.name}"
+        if step
+        else hook.hook_name,
         tasks=tuple(_grouped(hook.failed_tasks)),
         problems=hook.problems,
         text=hook.error,
@@ -274,7 +276,7 @@ def _hook(
     scale = max(_length(other) for other in hooks if other.hook == hook.hook)
     axis = _Axis(hook.started, scale)
     return HookChart(
-        name=hook.hook,
+        name=hook.hook_name,
         title=f"try {tries}" if tries > 1 else "",
         state=_state(hook, is_newest),
         took=in_words(_length(hook)),

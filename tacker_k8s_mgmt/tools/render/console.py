@@ -133,7 +133,7 @@ class Reporter:
         """Print the start of an operation."""
         at = clock(operation.started)
         steps = "1 step" if operation.total == 1 else f"{operation.total} steps"
-        self.say(f"{operation.hook}  {at}  ({steps})", "bold")
+        self.say(f"{operation.hook_name}  {at}  ({steps})", "bold")
 
     def notes(self, texts: Sequence[str]) -> None:
         """Print what delays a step."""
@@ -163,8 +163,9 @@ class Reporter:
 
     def end(self, operation: Operation) -> None:
         """Print how an operation has ended, and what Tacker does then."""
+        took = in_words(operation.seconds)
         self.say(
-            f"{operation.hook} {operation.outcome} after {in_words(operation.seconds)}",
+            f"{operation.hook_name} {operation.outcome} after {took}",
             _STYLES.get(operation.outcome, ""),
         )
         unneeded = sum(step.outcome == UNNEEDED for step in operation.steps)
@@ -186,8 +187,10 @@ class Reporter:
             return self._head(f"waiting for {operation.next_hook}", operation.ended)
         step = operation.current
         if step is None:
-            return self._head(operation.hook, operation.started)
-        head = self._head(f"{operation.hook} {step.place} {step.name}", step.started)
+            return self._head(operation.hook_name, operation.started)
+        head = self._head(
+            f"{operation.hook_name} {step.place} {step.name}", step.started
+        )
         return Group(head, *_progress(step.looks[-1])) if step.looks else head
 
     def _head(self, text: str, since: float) -> RenderableType:

@@ -254,7 +254,7 @@ def _rows(state_path: str, known: Sequence[str]) -> Iterator[Sequence[Any]]:
         if last := timeline.last:
             yield (
                 *(vnf_id, base.Name((timeline.vnf_name, vnf_id))),
-                *(last.occurrence, last.hook),
+                *(last.occurrence, last.hook_name),
                 *(
                     Time(last.started),
                     last.outcome or "unfinished",
@@ -490,7 +490,7 @@ def _print(records: Sequence[dict[str, Any]], earlier: int) -> None:
         if event != "progress":
             reporter.report(operation, event)
     if timeline.last and timeline.last.ended is None:
-        reporter.say(f"{timeline.last.hook}: {host_records.state(timeline.last)}")
+        reporter.say(f"{timeline.last.hook_name}: {host_records.state(timeline.last)}")
 
 
 def _head(operation: Operation) -> str:

@@ -463,6 +463,16 @@ def test_an_operation_of_a_cnf_is_named_after_it_and_its_commands_name_it(tmp_pa
     assert f"(eq,vnfInstanceId,{cnf})" in commands(text)[0]
 
 
+def test_an_operation_of_a_cnf_has_its_name_and_its_own_occurrence(tmp_path):
+    cnf = "0219ae8f-c43a-4e99-8706-a784e3fed8d2"
+    start = {"cnf_name": "web", "lcm_op_occ_id": "c-1"}
+    hook = f"instantiate_end of CNF {cnf}"
+    text = a_failure(tmp_path, hook=hook, error="No.", verbs=["retry"], start=start)
+    assert "Instantiate of CNF web" in Page(text).texts
+    assert cnf not in Page(text).text
+    assert [command.split()[-4:-2] for command in commands(text)] == [["retry", "c-1"]]
+
+
 def test_advice_that_is_in_the_text_is_shown_once(tmp_path):
     text = a_failure(tmp_path, error=f"No route. {ADVICE}", advice=ADVICE)
     assert Page(text).text.count(ADVICE) == 1

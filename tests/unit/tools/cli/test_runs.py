@@ -773,6 +773,21 @@ def test_follow_prints_one_document_when_the_operation_has_ended(
     assert document["error"] == ERROR
 
 
+def test_hooks_of_a_cnf_have_its_name(tmp_path, capsys):
+    hooks = [f"instantiate_{part} of CNF {OTHER}" for part in ("start", "end")]
+    start, end = Recorder(tmp_path, hooks[0]), Recorder(tmp_path, hooks[1])
+    start.begin(0, cnf_name="web").end(followed_by=hooks[1])
+    end.begin(0, cnf_name="web").end()
+    for verb in ("show", "follow"):
+        assert runs(tmp_path, verb) == 0
+        out = capsys.readouterr().out
+        assert OTHER not in out
+        assert "instantiate_end of CNF web follows." in out
+        assert "instantiate_end of CNF web completed after" in out
+    assert runs(tmp_path, "list") == 0
+    assert "instantiate_end of CNF web" in capsys.readouterr().out
+
+
 class TestTackersEnd:
     """With tacker.conf, the database says when the operation itself has ended."""
 
