@@ -25,6 +25,7 @@ _SERVICES: dict[str, tuple[str, Answers, str]] = {
     "image": (images.NAME, images.answer, ""),
     "network": (network.NAME, network.answer, ""),
 }
+PACKAGES = "/vnfpkgm/v1/vnf_packages"
 VERSIONS = ("heat_template_version.2018-08-31", "HeatTemplateFormatVersion.2012-12-12")
 TYPES = ("OS::Nova::Server", "OS::Neutron::Port", "OS::Heat::AutoScalingGroup")
 
@@ -36,12 +37,14 @@ class OpenStack:
     :ivar refused: types of services that answer 403.
     :ivar types: the resource types that Heat has.
     :ivar vims: what Tacker lists.
+    :ivar packages: what Tacker shows of VNF packages, by their ids.
     :ivar instead: what serves a type of service in place of its answers here.
     """
 
     def __init__(self) -> None:
         self.absent: set[str] = set()
         self.refused: set[str] = set()
+        self.packages: dict[str, dict[str, Any]] = {}
         self.instead: dict[str, type[BaseHTTPRequestHandler]] = {}
         self.types: frozenset[str] = frozenset(TYPES)
         self.vims: list[dict[str, Any]] = [
@@ -120,6 +123,12 @@ class OpenStack:
             }
         if path == "/v1.0/vims.json":
             return 200, {"vims": self.vims}
+        if path == PACKAGES:
+            wanted = query.get("filter", "")
+            known = self.packages.values()
+            return 200, [p for p in known if wanted == f"(eq,vnfdId,{p['vnfdId']})"]
+        if package := self.packages.get(path.removeprefix(f"{PACKAGES}/")):
+            return 200, package
         return stand_in.absent(path)
 
     def _token(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 VNFD and Base HOT of the package that the request is for tell both.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,13 +24,14 @@ from tacker_k8s_mgmt.topology import base_hot
 from tacker_k8s_mgmt.topology.heat_stack import vm_selectors
 
 VOLUME = "OS::Cinder::Volume"
+_NETWORK = "OS::Neutron::Net"
 _PAIRS = "allowed_address_pairs"
 _SECURITY_GROUP = "OS::Neutron::SecurityGroup"
 #: Resource types by the name of their quota.
 _COUNTED: Mapping[str, str] = {
     base_hot.SERVER: "instances",
     "OS::Nova::ServerGroup": "server_groups",
-    "OS::Neutron::Net": "networks",
+    _NETWORK: "networks",
     "OS::Neutron::Subnet": "subnets",
     base_hot.PORT: "ports",
     "OS::Neutron::FloatingIP": "floating_ips",
@@ -80,11 +82,29 @@ class Demand:
 
 @dataclass(frozen=True)
 class Package:
-    """The flavour of a package that a request is for."""
+    """The flavour of a package that a request is for.
+
+    :param vnfd_id: of its VNFD; "" if that names none.
+    """
 
     flavour: vnfd.Flavour
     base: base_hot.BaseHot
     api: Api
+    vnfd_id: str = ""
+
+    def makes(self, network: str) -> bool:
+        """Whether a network is one that a stack of this package has made.
+
+        Heat names it ``STACK-RESOURCE-`` and twelve letters and digits, unless the
+        template has a name for it.
+
+        :param network: its name.
+        """
+        return any(
+            re.fullmatch(rf"(.*-)?{re.escape(name)}(-[a-z0-9]{{12}})?", network)
+            for name, resource in self.base.top.resources.items()
+            if resource["type"] == _NETWORK
+        )
 
 
 def package(files: Mapping[str, bytes], flavour_id: str = "") -> Package:
@@ -105,7 +125,8 @@ def package(files: Mapping[str, bytes], flavour_id: str = "") -> Package:
         base, problems = base_hot.read(files, flavour_id)
         if base is None:
             raise PackageError(flavour_id, problems)
-        return Package(known[flavour_id], base, of_package(files))
+        vnfd_id = vnfd.id_in(files)
+        return Package(known[flavour_id], base, of_package(files), vnfd_id)
 
 
 def networks(request: Request) -> dict[str, str]:

@@ -167,6 +167,7 @@ class Question:
     :param text: what is wanted; also the text of the blank.
     :param choices: suggestions; any other answer is accepted as well.
     :param problem: why an answer cannot be taken; "" if it can.
+    :param without: what Enter does where there is no default.
     """
 
     option: str
@@ -174,6 +175,7 @@ class Question:
     default: str = ""
     choices: tuple[str, ...] = ()
     problem: Callable[[str], str] = lambda answer: ""
+    without: str = "fill in later"
 
 
 #: Returns the answer; "" if it is not known.
@@ -234,8 +236,11 @@ def reference(option: str, text: str) -> str | dict[str, str]:
     )
 
 
-def secret(option: str, text: str) -> Question:
-    """The question for a reference to a secret."""
+def secret(option: str, text: str, without: str) -> Question:
+    """The question for a reference to a secret.
+
+    :param without: see :class:`Question`.
+    """
 
     def problem(answer: str) -> str:
         try:
@@ -244,7 +249,7 @@ def secret(option: str, text: str) -> Question:
             return str(error) if answer else ""
         return ""
 
-    return Question(option, text, problem=problem)
+    return Question(option, text, problem=problem, without=without)
 
 
 #: The samples' parameter for a key pair.
@@ -313,24 +318,22 @@ class Interview:
             raise ValueError("\n".join(wrong))
         name = self._known("name", "name of the cluster", "kubernetes-cluster")
         level = self._level()
-        networks = self._networks()
         image = self._images()
         self._flavors()
-        login = self._login("vm", "the user on the VMs")
+        networks = self._networks()
+        user = self._known(
+            "vm-user",
+            "user name on the VMs, which the image creates",
+            facts.login(image) if image else "",
+        )
+        login = self._login("vm", f"the user {user} on the VMs")
         hot = {**self._key(is_needed="private_key" in login), **self._parameters()}
         answers = Answers(
             level=level,
             vim_name=self._known("vim-name", "name of the cluster's VIM", name),
             networks=networks,
             ansible=self._ansible(name),
-            login={
-                "username": self._known(
-                    "vm-user",
-                    "user name on the VMs, which the image creates",
-                    facts.login(image) if image else "",
-                ),
-                **login,
-            },
+            login={"username": user, **login},
             hot=hot,
             more=dict(self._given.more),
         )
@@ -371,7 +374,8 @@ class Interview:
     # The cloud
 
     def _networks(self) -> dict[str, str]:
-        fit = [n for n in self._cloud.networks() if _fits(n)] if self._cloud else []
+        every = self._cloud.networks() if self._cloud else []
+        fit = [n for n in every if _fits(n) and not self._package.makes(n.name)]
         choices = [network.name for network in fit]
         before = choices[0] if len(choices) == 1 else ""
         found = {}
@@ -524,13 +528,13 @@ class Interview:
             f"private key of {whose}: ./NAME below key_directory on the conductor, or "
             "the URL of a secret in Barbican"
         )
-        if key := self._ask(secret(f"{who}-private-key", text)):
+        if key := self._ask(secret(f"{who}-private-key", text, "by password")):
             return {"private_key": reference(f"--{who}-private-key", key)}
         other = (
             f"password of {whose}: file:NAME below secret_directory on the conductor, "
             "or the URL of a secret in Barbican"
         )
-        if password := self._ask(secret(f"{who}-password", other)):
+        if password := self._ask(secret(f"{who}-password", other, "fill in later")):
             return {"password": reference(f"--{who}-password", password)}
         return {"private_key": structure.mark(text)}
 

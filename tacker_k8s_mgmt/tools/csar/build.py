@@ -164,8 +164,8 @@ class Built:
     path: Path
     files: tuple[str, ...]
     sha256: str
-    replaced: tuple[str, ...] = ()
-    vnfd_id: str = ""
+    replaced: tuple[str, ...]
+    vnfd_id: str
 
 
 def build(
@@ -197,8 +197,7 @@ def build(
         if problems:
             raise PackageError(flavour, problems)
         digest = hashlib.sha256(temporary.read_bytes()).hexdigest()
-    vnfd_id = vnfd.descriptor_id(mapping(parse_yaml(files[main].decode())))
-    return Built(output, tuple(sorted(files)), digest, replaced, vnfd_id)
+    return Built(output, tuple(sorted(files)), digest, replaced, vnfd.id_in(files))
 
 
 def entry(flavour: str, files: Mapping[str, bytes], source: Path) -> str:
@@ -224,13 +223,15 @@ DRIVER_FILES: Mapping[str, tuple[str, str]] = {
     "v1": ("Scripts/cnf_exposure_mgmt.py", "Scripts/cnf_exposure_mgmt.py"),
     "v2": ("Scripts/cnf_exposure_mgmt_v2.py", "../Scripts/cnf_exposure_mgmt_v2.py"),
 }
+#: That of the file is for v1: Tacker takes one package of each.
+_SAMPLE_IDS = {"v2": "b7a4c1de-8f52-4c0e-9d36-51f0a2c7e894"}
 _NOT_PACKED = "requests/"
 _CHART = "/Chart.yaml"
 
 
 def pack(
     output: Path, *, source: Path | None = None, api: str, vnfd_id: str | None = None
-) -> tuple[str, ...]:
+) -> Built:
     """Pack a directory as the package of a CNF.
 
     The driver's file, the SOL001 types and TOSCA.meta are the driver's own. Tacker's v1
@@ -238,10 +239,12 @@ def pack(
     chart's directory.
 
     :param source: laid out as a package; default: ``samples/cnf``.
-    :param vnfd_id: another id for the VNFD.
-    :returns: the files in it.
+    :param vnfd_id: another id for the VNFD; default: that of *source*, and of the
+        sample an id for each API.
     :raises PackageError: there is no VNFD, or more than one.
     """
+    if source is None:
+        vnfd_id = vnfd_id or _SAMPLE_IDS.get(api)
     source = source or parts.samples() / "cnf"
     files = {
         name: content
@@ -261,7 +264,8 @@ def pack(
     files[archive.PATH] = archive.render(files, entry("of the CNF", files, source))
     with replacing(output, mode=0o644) as temporary:
         archive.write(temporary, files)
-    return tuple(sorted(files))
+        digest = hashlib.sha256(temporary.read_bytes()).hexdigest()
+    return Built(output, tuple(sorted(files)), digest, (), vnfd.id_in(files))
 
 
 def _charts(files: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:

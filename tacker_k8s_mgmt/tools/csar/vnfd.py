@@ -12,11 +12,11 @@ halfway (``tacker/vnflcm/utils.py``, ``tacker/tosca/utils.py``, ``vnflcm_driver.
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
@@ -193,6 +193,19 @@ def descriptor_id(tree: Mapping[str, Any]) -> str:
     nodes = mapping(dig(tree, "topology_template", "node_templates"))
     ids = [dig(node, "properties", "descriptor_id") for node in nodes.values()]
     return str(next(filter(None, ids), ""))
+
+
+def id_in(files: Mapping[str, bytes]) -> str:
+    """The id of the VNFD among the files of a package; "" if none has one.
+
+    :param files: contents by path in the package.
+    """
+    for name in sorted(files):
+        if PurePosixPath(name).match("Definitions/*.y*ml"):
+            with suppress(yaml.YAMLError, UnicodeDecodeError):
+                if found := descriptor_id(mapping(parse_yaml(files[name].decode()))):
+                    return found
+    return ""
 
 
 def without_occurrences(definitions: Path) -> Iterator[tuple[str, str]]:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """VNF packages in Tacker: by their own ids, or those of their VNFDs."""
 
+import hashlib
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tacker_k8s_mgmt.errors import TackerError
+from tacker_k8s_mgmt.model.yaml_text import mapping
 from tacker_k8s_mgmt.tools.csar import archive
 from tacker_k8s_mgmt.tools.tacker.client import Refused, Request, Tacker
 from tacker_k8s_mgmt.tools.tacker.records import is_id
@@ -52,6 +55,33 @@ def usable_vnfd(tacker: Tacker, name: str) -> str:
             f"{row.get('onboardingState')}, its operationalState {state}."
         )
     return vnfd_id
+
+
+def with_vnfd_id(tacker: Tacker, vnfd_id: str) -> Mapping[str, Any] | None:
+    """The package that Tacker has of a VNFD id, as it shows it; None without one.
+
+    :raises TackerError: Tacker does not tell.
+    """
+    if not is_id(vnfd_id):
+        return None
+    row = next(tacker.rows(_PATH, "", {"filter": f"(eq,vnfdId,{vnfd_id})"}), None)
+    if row is None or not is_id(str(row.get("id"))):
+        return None
+    return tacker.document(f"{_PATH}/{row['id']}", "")
+
+
+def is_of(row: Mapping[str, Any], package: Path) -> bool:
+    """Whether a package that Tacker shows was made of this file.
+
+    :raises OSError: the file cannot be read.
+    """
+    checksum = mapping(row.get("checksum"))
+    name = str(checksum.get("algorithm")).lower().replace("-", "")
+    try:
+        digest = hashlib.new(name, package.read_bytes())
+    except ValueError:
+        return False
+    return digest.hexdigest() == str(checksum.get("hash")).lower()
 
 
 def _of_vnfd(tacker: Tacker, vnfd_id: str) -> str:

@@ -38,6 +38,21 @@ def need_parsers() -> None:
         )
 
 
+def _add_vnfd_id(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--vnfd-id",
+        type=_vnfd_id,
+        metavar="UUID",
+        help="another VNFD id, or the word new for one of its own: Tacker takes only "
+        "one package of each",
+    )
+
+
+def _vnfd_id(text: str) -> str:
+    """:raises ValueError: it is neither a UUID nor ``new``."""
+    return str(uuid.uuid4() if text == "new" else uuid.UUID(text))
+
+
 def print_problems(subject: str, problems: Sequence[str]) -> None:
     """Print what is wrong with a package, numbered."""
     base.show(f"{subject}: {len(problems)} problem(s)")
@@ -92,12 +107,7 @@ class CsarBuild(Report):
                 help=f"your site's name of the {text}, for one VDU or for all others",
             )
         _add_defaults(parser)
-        parser.add_argument(
-            "--vnfd-id",
-            type=uuid.UUID,
-            metavar="UUID",
-            help="another VNFD id: Tacker takes only one package of each",
-        )
+        _add_vnfd_id(parser)
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
@@ -109,7 +119,7 @@ class CsarBuild(Report):
         names = Site(
             images=base.by_name(args.image),
             flavors=base.by_name(args.flavor),
-            vnfd_id=str(args.vnfd_id) if args.vnfd_id else None,
+            vnfd_id=args.vnfd_id,
             parameters=_parameters(args),
         )
         try:
@@ -141,7 +151,8 @@ class CsarBuild(Report):
 
 
 def _show_built(built: Built) -> None:
-    base.show(f"{built.path}: {len(built.files)} files, SHA-256 {built.sha256}")
+    base.show(f"{built.path}: {len(built.files)} files, VNFD id {built.vnfd_id}")
+    base.show(f"SHA-256 {built.sha256}")
     for name in built.replaced:
         base.show(f"replaced by this driver's: {name}")
 
@@ -303,7 +314,7 @@ class CsarCnf(Report):
         parser.add_argument(
             "--api", choices=sorted(build.DRIVER_FILES), default=V1.name
         )
-        parser.add_argument("--vnfd-id", type=uuid.UUID, metavar="UUID")
+        _add_vnfd_id(parser)
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
@@ -311,10 +322,9 @@ class CsarCnf(Report):
         if args.source and not args.source.is_dir():
             raise UsageError(f"there is no directory {args.source}")
         base.check_output(args.output, force=args.force)
-        vnfd_id = str(args.vnfd_id) if args.vnfd_id else None
         try:
-            files = build.pack(
-                args.output, source=args.source, api=args.api, vnfd_id=vnfd_id
+            built = build.pack(
+                args.output, source=args.source, api=args.api, vnfd_id=args.vnfd_id
             )
         except PackageError as error:
             said = f"{args.output} was not written"
@@ -324,6 +334,11 @@ class CsarCnf(Report):
                 "problems": list(error.problems),
             }
             return Outcome(document, show, base.PROBLEMS)
-        said = f"{args.output}: {len(files)} files"
-        document = {"package": str(args.output), "problems": [], "files": list(files)}
-        return Outcome(document, partial(print, said))
+        document = {
+            "package": str(args.output),
+            "problems": [],
+            "vnfd_id": built.vnfd_id,
+            "sha256": built.sha256,
+            "files": list(built.files),
+        }
+        return Outcome(document, partial(_show_built, built))

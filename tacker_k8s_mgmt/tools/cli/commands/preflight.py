@@ -17,7 +17,12 @@ from typing import Any
 from rich.text import Text
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.errors import CloudError, PackageError, TackerConfigError
+from tacker_k8s_mgmt.errors import (
+    CloudError,
+    PackageError,
+    TackerConfigError,
+    TackerError,
+)
 from tacker_k8s_mgmt.model.nodes import Machine
 from tacker_k8s_mgmt.operations.preconditions import vim_name
 from tacker_k8s_mgmt.remote import local_files, operator_server
@@ -34,10 +39,13 @@ from tacker_k8s_mgmt.tools.cli import base, host_records, request_input
 from tacker_k8s_mgmt.tools.cli.base import Outcome, Report, UsageError
 from tacker_k8s_mgmt.tools.cli.request_input import CheckedRequest
 from tacker_k8s_mgmt.tools.cloud import client, cloud_checks, demand
+from tacker_k8s_mgmt.tools.cloud.client import Cloud
 from tacker_k8s_mgmt.tools.cloud.cloud_checks import Check, CloudChecks
 from tacker_k8s_mgmt.tools.csar import archive, request_check, stack_preview
 from tacker_k8s_mgmt.tools.csar.body import INSTANTIATE, Request
 from tacker_k8s_mgmt.tools.render.console import Console
+from tacker_k8s_mgmt.tools.tacker import packages
+from tacker_k8s_mgmt.tools.tacker.client import Tacker
 from tacker_k8s_mgmt.topology.heat_stack import as_named
 
 _PARALLEL = 8
@@ -412,9 +420,27 @@ def _cloud(
         checks.append(Check("cloud", name or "OS_*", (str(error),)))
         return None
     checks.append(Check("cloud", f"{cloud.project} at {cloud.auth_url}"))
+    onboarded = partial(_onboarded, cloud, source.vnfd_id, Path(package))
+    checks.append(cloud_checks.row("VNF package", source.vnfd_id, onboarded))
     params = as_named(params, source.base.names)
     made = demand.of_request(body, params, source)
     return CloudChecks(cloud, body, params, source, made)
+
+
+def _onboarded(cloud: Cloud, vnfd_id: str, package: Path) -> Iterator[str]:
+    """Whether Tacker has this package, or could take it."""
+    try:
+        found = packages.with_vnfd_id(Tacker(cloud), vnfd_id)
+    except TackerError as error:
+        yield str(error)
+        return
+    if found and not packages.is_of(found, package):
+        yield (
+            f"Tacker has another package of this VNFD id, {found['id']}, and would "
+            "drop this one after its upload, with no error but in the conductor's log: "
+            "instantiate that one, delete it, or give this one an id of its own "
+            "(csar build --vnfd-id new)"
+        )
 
 
 def _secret(directory: str, reference: Reference) -> str | None:

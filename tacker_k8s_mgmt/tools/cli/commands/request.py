@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.errors import K8sMgmtError, ParamError
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.request import operator_server, reader, structure
 from tacker_k8s_mgmt.tools.cli import base, request_input
@@ -30,6 +30,8 @@ from tacker_k8s_mgmt.tools.cloud.interview import (
 from tacker_k8s_mgmt.tools.csar import archive, parts
 from tacker_k8s_mgmt.tools.csar.body import read
 from tacker_k8s_mgmt.tools.csar.tacker_api import APIS, V1, V2
+from tacker_k8s_mgmt.tools.tacker import packages
+from tacker_k8s_mgmt.tools.tacker.client import Tacker
 
 _NO_TEXT = "It is not a text in UTF-8."
 
@@ -43,12 +45,12 @@ def on_terminal(question: Question) -> str:
     """
     lines = [f"{question.text[0].upper()}{question.text[1:]}"]
     lines += [f"  {n}  {text}" for n, text in enumerate(question.choices, 1)]
-    default = f"[{question.default}]" if question.default else ""
+    enter = f"[{question.default}]" if question.default else f"({question.without})"
     numbered = {str(n): text for n, text in enumerate(question.choices, 1)}
     # Prompts are no output: that may be the request.
     complain("\n".join(lines))
     while True:
-        complain(f"{default}> ", end="")
+        complain(f"{enter}> ", end="")
         line = sys.stdin.readline()
         if not line:
             complain("")
@@ -162,8 +164,10 @@ class RequestInit(Command):
         asks = sys.stdin.isatty() and not args.yes
         ask = on_terminal if asks else default
         try:
-            given = _given(args)
-            site = Interview(package, self._cloud(args), given, ask).site()
+            given, cloud = _given(args), self._cloud(args)
+            if asks:
+                complain(_opening(package, cloud))
+            site = Interview(package, cloud, given, ask).site()
             body = interview.body(package, files, site.answers)
         except ValueError as error:
             raise UsageError(str(error)) from None
@@ -174,8 +178,10 @@ class RequestInit(Command):
             base.show(text, end="")
             return base.OK
         base.write_new(Path(args.output), text, force=args.force)
-        cloud = None if args.offline else self.cloud_name(args)
-        _report(args, package, body, site, cloud)
+        name = None if args.offline else self.cloud_name(args)
+        _report(args, package, body, site, name)
+        if cloud and not site.build:
+            _say_if_onboarded(cloud, package.vnfd_id)
         return base.OK
 
     def _cloud(self, args: argparse.Namespace) -> Cloud | None:
@@ -190,6 +196,38 @@ class RequestInit(Command):
             return None
         with self.status("Asking the cloud …"):
             return client.connect(name)
+
+
+def _opening(package: demand.Package, cloud: Cloud | None) -> str:
+    """What comes, and how to answer."""
+    whose = (
+        f" The choices are those of the project {cloud.project} at {cloud.auth_url}."
+        if cloud
+        else ""
+    )
+    return (
+        f"An instantiate request for Tacker's {package.api.name} API, deployment "
+        f"flavour {package.flavour.id}.{whose} Enter takes what is in brackets, a "
+        "number one of the choices; nothing is sent, and Ctrl-D ends without a file.\n"
+    )
+
+
+def _say_if_onboarded(cloud: Cloud, vnfd_id: str) -> None:
+    """Warn that Tacker has a package of this VNFD id."""
+    try:
+        found = packages.with_vnfd_id(Tacker(cloud), vnfd_id)
+    except K8sMgmtError as error:
+        complain(
+            f"Whether Tacker has the VNFD id {vnfd_id} already is unknown: {error}"
+        )
+        return
+    if found:
+        complain(
+            f"Tacker has the VNF package {found['id']} of the VNFD id {vnfd_id} "
+            "already, and drops another one after its upload. Use that one (leave "
+            "out `vnf package` and give this VNFD id), or build this one with "
+            "--vnfd-id new."
+        )
 
 
 def _files(args: argparse.Namespace) -> Mapping[str, bytes]:
@@ -269,9 +307,13 @@ def _report(
         [base.PROGRAM, "preflight", args.output, "--package", csar, "--cloud", *named],
         [*tacker, "vnf", "package", "create"],
         [*tacker, "vnf", "package", "upload", "--path", csar, "PACKAGE_ID"],
-        [*tacker, "vnf", "package", "show", "PACKAGE_ID", "-c", "VNFD ID"],
+        [
+            *(*tacker, "vnf", "package", "show", "PACKAGE_ID"),
+            *("-c", "Onboarding State", "-c", "VNFD ID"),
+        ],
         [*lcm, "vnflcm", "create", "VNFD_ID", "--name", _name(args)],
         [*lcm, "vnflcm", "instantiate", "VNF_INSTANCE_ID", args.output],
+        [base.PROGRAM, "runs", "follow", "VNF_INSTANCE_ID", "--wait", "600"],
     ]
     if args.package is None or site.build:
         api = ["--api", package.api.name] if package.api is V2 else []

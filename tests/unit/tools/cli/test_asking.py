@@ -40,7 +40,7 @@ def test_an_answer_that_cannot_be_taken_is_asked_for_again(monkeypatch, capsys):
     question = Question("x", "x", problem=lambda answer: "No." * (answer == "bad"))
     monkeypatch.setattr(sys, "stdin", io.StringIO("bad\ngood\n"))
     assert request.on_terminal(question) == "good"
-    assert capsys.readouterr().err == "X\n> No.\n> "
+    assert capsys.readouterr().err == "X\n(fill in later)> No.\n(fill in later)> "
 
 
 @pytest.mark.parametrize("typed", ["", "bad\n"])

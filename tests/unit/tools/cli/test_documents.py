@@ -49,7 +49,7 @@ KEYS = {
     "checks.findings",
     "csar build": "package problems vnfd_id sha256 files replaced",
     "csar check": "package problems warnings flavours",
-    "csar cnf": "package problems files",
+    "csar cnf": "package problems vnfd_id sha256 files",
 }
 OPEN = ("parameters.", "records.", "files.")
 

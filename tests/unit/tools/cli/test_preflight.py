@@ -11,6 +11,7 @@ import socket
 import sys
 import uuid
 from collections import defaultdict
+from hashlib import sha512
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from tacker_k8s_mgmt.remote.ssh import known_hosts
 from tacker_k8s_mgmt.request import accounts, structure
 from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.cli.commands import preflight
-from tacker_k8s_mgmt.tools.csar import archive, build
+from tacker_k8s_mgmt.tools.csar import archive, build, vnfd
 from tacker_k8s_mgmt.tools.render.console import Console
 from tests.helpers import ssh_keys
 from tests.helpers.openstack_cloud import OpenStack
@@ -625,6 +626,25 @@ class TestCloud:
             r"Ansible server to mirror +not checked: the request names none",
         ):
             assert re.search(f"^{row}$", out, re.M), (row, out)
+
+    def test_a_package_of_the_same_vnfd_id(self, findings, openstack, csar):
+        content = Path(csar).read_bytes()
+        known = {
+            "id": str(uuid.UUID(int=7)),
+            "vnfdId": vnfd.id_in(archive.read(Path(csar))),
+            "checksum": {"algorithm": "sha512", "hash": sha512(content).hexdigest()},
+        }
+        openstack.packages[known["id"]] = known
+        assert "VNF package" not in findings("--package", csar, "--cloud")
+        for checksum in (
+            {"algorithm": "sha512", "hash": sha512(b"another").hexdigest()},
+            {"algorithm": "none", "hash": "x"},
+            None,
+        ):
+            known["checksum"] = checksum
+            (text,) = findings("--package", csar, "--cloud")["VNF package"]
+            assert known["id"] in text
+            assert "csar build --vnfd-id new" in text
 
     def test_what_is_missing_is_reported_in_one_run(
         self, findings, openstack, csar, body, sshd

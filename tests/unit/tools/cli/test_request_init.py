@@ -4,6 +4,7 @@
 import io
 import json
 import sys
+import uuid
 
 import pytest
 
@@ -11,7 +12,7 @@ from lab.cloud.base import KEY_PAIR
 from lab.services import compute, images, network
 from tacker_k8s_mgmt.tools.cli import main
 from tacker_k8s_mgmt.tools.csar import parts
-from tests.helpers.openstack_cloud import OpenStack
+from tests.helpers.openstack_cloud import PROJECT, OpenStack
 from tests.unit.tools.cli.bodies import installation
 from tests.unit.tools.cli.command_line import commands_in, parsed
 
@@ -20,6 +21,8 @@ KNOWN = (
     *("--hot", "management_cidr=192.0.2.0/24", "--key-name", "blue"),
     *("--vm-user", "ubuntu", "--vm-private-key", "./blue", "--name", "blue"),
 )
+#: The VNFD id of the sample package ``simple``.
+SIMPLE = "fd374e20-60bb-4e56-bdb9-052e28185439"
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +83,8 @@ def test_the_next_commands_are_commands(init):
     _, out = init(*KNOWN, "--image", "Rocky 9", "--flavor", "workerNode=large")
     lines = list(commands_in(out))
     assert [line[:2] for line in lines] == [
-        *(["csar", "build"], ["csar", "check"], ["preflight", "instantiate.json"])
+        *(["csar", "build"], ["csar", "check"], ["preflight", "instantiate.json"]),
+        ["runs", "follow"],
     ]
     _, arguments = parsed(lines[0])
     assert arguments.image[0] == "masterNode=Rocky 9"
@@ -185,11 +189,13 @@ class TestCloud:
             "openstack --os-cloud envvars vnf package create",
             "openstack --os-cloud envvars vnf package upload --path simple.zip "
             "PACKAGE_ID",
-            "openstack --os-cloud envvars vnf package show PACKAGE_ID -c 'VNFD ID'",
+            "openstack --os-cloud envvars vnf package show PACKAGE_ID "
+            "-c 'Onboarding State' -c 'VNFD ID'",
             "openstack --os-cloud envvars --os-tacker-api-version 2 vnflcm create "
             "VNFD_ID --name blue",
             "openstack --os-cloud envvars --os-tacker-api-version 2 vnflcm instantiate "
             "VNF_INSTANCE_ID instantiate.json",
+            "tacker-k8s-mgmt runs follow VNF_INSTANCE_ID --wait 600",
         ]
 
     def test_a_cloud_that_does_not_answer_is_an_error(self, openstack, capsys, home):
@@ -198,7 +204,21 @@ class TestCloud:
         assert "Neutron does not answer as it should" in capsys.readouterr().err
         assert not (home / "instantiate.json").exists()
 
-    def test_a_dialogue(self, init, openstack, monkeypatch):
+    def test_a_package_that_tacker_has_is_named(self, openstack, capsys):
+        known = {"id": str(uuid.UUID(int=7)), "vnfdId": SIMPLE}
+        openstack.packages[known["id"]] = known
+
+        def said():
+            assert main(["request", "init", *KNOWN, "--force"]) == 0
+            return capsys.readouterr().err
+
+        assert f"the VNF package {known['id']} of the VNFD id {SIMPLE} alr" in said()
+        openstack.packages.clear()
+        assert "VNFD id" not in said()
+        openstack.refused.add("nfv-orchestration")
+        assert f"Tacker has the VNFD id {SIMPLE} already is unknown: " in said()
+
+    def test_a_dialogue(self, home, openstack, monkeypatch, capsys):
         class Terminal(io.StringIO):
             def isatty(self):
                 return True
@@ -206,14 +226,20 @@ class TestCloud:
         monkeypatch.setattr(images, "IMAGES", images.IMAGES[1:])
         monkeypatch.setattr(compute, "FLAVORS", compute.FLAVORS[:1])
         answers = [
-            *("blue", "instantiation_level_2", "", "", ""),
+            *("blue", "instantiation_level_2"),
             *("1", "my-image", "my-image", "m2.node", "m2.node", "1"),
+            *("", "", "", "ubuntu"),
             *("", "s3cret", "file:vms", "192.0.2.0/24", "", "192.0.2.5"),
             *("installer", "./key"),
             *("", "", "", "", ""),
         ]
         monkeypatch.setattr(sys, "stdin", Terminal("\n".join(answers) + "\n"))
-        body, out = init()
+        assert main(["request", "init"]) == 0
+        out, err = capsys.readouterr()
+        body = json.loads((home / "instantiate.json").read_text())
+        opening, *_ = err.splitlines()
+        assert opening.startswith("An instantiate request for Tacker's v1 API, ")
+        assert f"the project {PROJECT} at {openstack.auth_url}. Enter takes" in opening
         assert installation(body)["ansible"] == {
             "ip_address": "192.0.2.5",
             "username": "installer",

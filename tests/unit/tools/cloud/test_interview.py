@@ -178,11 +178,30 @@ class TestGiven:
         assert [level(""), level(LEVEL), cidr(""), cidr("192.0.2.0/24")] == [""] * 4
 
 
+def test_questions_come_in_the_order_of_a_persons_thoughts():
+    ask = Conversation()
+    others = {
+        "image_list": [Image("i9", "x")],
+        "flavor_list": [Flavor("9", "x", 1, 1, 1)],
+    }
+    made(cloud=Cloud(**others), ask=ask, hot={}, values={})
+    kinds = dict.fromkeys(option.partition(" ")[0] for option in ask.questions)
+    assert list(kinds) == [
+        *("name", "level", "image", "flavor", "network"),
+        *("vm-user", "vm-private-key", "vm-password", "key-name", "hot"),
+        *("vim-name", "ansible-host", "ansible-user", "ansible-private-key"),
+        *("ansible-password", "kubespray", "directory", "venv"),
+    ]
+
+
 class TestNetworks:
     def test_several_are_offered_and_the_last_answer_is_the_next_default(self):
         second = replace(OUTER, id="e2", name="second")
         closed = replace(OUTER, id="e3", name="closed", is_open=False)
-        cloud = Cloud(network_list=[OUTER, second, closed])
+        inner = "vnf-3f1c-internalVL-k3j5h2g7d9s1"
+        # Such as Heat names it, and as a template may.
+        stacks = [replace(OUTER, id=name, name=name) for name in (inner, "internalVL")]
+        cloud = Cloud(network_list=[OUTER, second, closed, *stacks])
         ask = Conversation(**{"network masterNode_CP1=": "second"})
         body, _ = made(cloud=cloud, ask=ask, values=VALUES)
         assert {link["resourceId"] for link in body["extVirtualLinks"]} == {"e2"}

@@ -20,12 +20,29 @@ def test_a_built_package_passes_its_check(tmp_path, capsys):
     package = tmp_path / "simple.zip"
     assert main(["csar", "build", "simple", "-o", str(package)]) == 0
     assert main(["csar", "check", str(package)]) == 0
-    built, checked, warning = capsys.readouterr().out.splitlines()
-    assert built.startswith(f"{package}: 13 files, SHA-256 ")
+    built, digest, checked, warning = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(
+        re.escape(f"{package}: 13 files, VNFD id ") + "[-0-9a-f]{36}", built
+    )
+    assert digest == f"SHA-256 {hashlib.sha256(package.read_bytes()).hexdigest()}"
     assert checked == f"{package}: no problems (flavours: simple)"
     assert warning.endswith(
         "build it with --key-name, or give additionalParams.key_name"
     )
+
+
+@pytest.mark.parametrize("words", [("build", "simple"), ("cnf",)])
+def test_a_new_vnfd_id_is_another_each_time(tmp_path, capsys, words):
+    output = ("-o", str(tmp_path / "x.zip"), "--force", "--json")
+    ids = set()
+    for given in ("new", "new", str(uuid.UUID(int=5))):
+        assert main(["csar", *words, *output, "--vnfd-id", given]) == 0
+        ids.add(uuid.UUID(json.loads(capsys.readouterr().out)["vnfd_id"]))
+    assert len(ids) == 3
+    assert uuid.UUID(int=5) in ids
+    with pytest.raises(SystemExit, match="2"):
+        main(["csar", *words, *output, "--vnfd-id", "newer"])
+    assert "invalid" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("api", ["v1", "v2"])

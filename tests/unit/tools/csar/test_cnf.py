@@ -19,7 +19,7 @@ OTHER = "5d1f7a1e-5a0b-4c6d-9e57-0b8f4d2c6a92"
 @pytest.mark.parametrize("api", build.DRIVER_FILES)
 def test_sample_has_the_drivers_file_as_its_vnfd_names_it(tmp_path, api):
     output = tmp_path / "web.zip"
-    names = build.pack(output, api=api, vnfd_id=OTHER)
+    names = build.pack(output, api=api, vnfd_id=OTHER).files
     files = archive.read(output)
     assert tuple(sorted(files)) == names
     assert not [name for name in names if "requests" in name]
@@ -32,6 +32,13 @@ def test_sample_has_the_drivers_file_as_its_vnfd_names_it(tmp_path, api):
     listed = archive.parse(files[archive.PATH].decode())
     assert listed.entry_definitions == "Definitions/web.vnfd.yaml"
     assert not list(archive.problems(files))
+
+
+def test_the_samples_of_both_apis_can_be_in_one_tacker(tmp_path):
+    output = tmp_path / "web.zip"
+    ids = [build.pack(output, api=api).vnfd_id for api in build.DRIVER_FILES]
+    assert len({*ids}) == 2
+    assert ids[1].encode() in archive.read(output)["Definitions/web.vnfd.yaml"]
 
 
 def test_v1_package_has_the_chart_as_helm_packs_it(tmp_path):

@@ -76,7 +76,7 @@ def test_the_commands_take_package_and_request(tree, tmp_path, request_file, cap
     package = str(tmp_path / "simple.zip")
     command = ["csar", "build", "simple", "--source", str(tree), "-o", package]
     assert main(command) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == [
+    assert capsys.readouterr().out.splitlines()[2:] == [
         f"replaced by this driver's: {sampledriver.SCRIPT}",
         "replaced by this driver's: Scripts/kubespray_mgmt.py",
     ]
