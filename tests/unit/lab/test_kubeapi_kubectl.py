@@ -3,6 +3,7 @@
 
 import json
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -175,12 +176,13 @@ def test_services_get_endpoints_and_daemon_sets_a_pod_per_node(kube):
 
 def test_services_are_listed_with_their_outer_addresses(kube):
     balanced = {"type": "LoadBalancer", "ports": [{"port": 80}]}
-    for name, more in {
+    services: dict[str, dict[str, Any]] = {
         "inner": {"type": "ClusterIP"},
         "given": {"externalIPs": ["192.0.2.7"], "type": "NodePort"},
         "pending": {},
         "balanced": {"externalIPs": ["192.0.2.9"]},
-    }.items():
+    }
+    for name, more in services.items():
         metadata = {"name": name, "namespace": "default"}
         kube.apply(
             {
