@@ -28,10 +28,10 @@ CLIENTS = {V1: client.tacker, V2: client.tacker_v2}
 LOOK_AROUND = """
 The lab stays up. Look around, as root:
   {lab} shell                            a shell in it: openstack, kubectl, ssh
-  {lab} exec -- kubectl --kubeconfig {kubeconfig} get nodes
+  {lab} exec -- kubectl get nodes
   {lab} host list                        the VMs; `host exec NAME` is a console
   {lab} logs tacker-conductor -f         what a service says
-  {lab} exec -- tacker-k8s-mgmt runs show --state-path {journals}
+  {lab} exec -- tacker-k8s-mgmt cluster show kubernetes-cluster
 Stop and remove it: make lab-down
 """
 
@@ -174,7 +174,6 @@ class Tour:
         self._title("Where the time went")
         page = client.state() / "timeline.html"
         arguments = ["runs", "show", vnf_id, "--html", str(page), "--force"]
-        arguments += ["--state-path", self._journals]
         self._say(f"$ tacker-k8s-mgmt {' '.join(arguments)}")
         command_line(arguments)
 
@@ -241,9 +240,7 @@ def main(lab: str, api: str, began: float) -> int:
     except RuntimeError as exc:
         console.print(str(exc), style="bold red", markup=False)
         return 1
-    places = settings.from_environment()
-    kubeconfig = places.state / "kubeconfig"
-    print(LOOK_AROUND.format(lab=lab, kubeconfig=kubeconfig, journals=places.journals))
+    print(LOOK_AROUND.format(lab=lab))
     print(f"The demo took {time.time() - began:.0f} s.")
     return 0
 

@@ -149,6 +149,7 @@ def user_environment(
     programs = environments.path(settings, "tacker") / "bin"
     path = [str(programs), str(settings.programs), own.get("PATH", ""), PATH]
     return {
+        "KUBECONFIG": str(settings.state / "kubeconfig"),
         **own,
         **credentials(),
         **places(settings),

@@ -7,6 +7,7 @@ what Tacker records of clusters is for ``cluster``.
 
 import argparse
 import contextlib
+import logging
 import sys
 import time
 import uuid
@@ -181,6 +182,8 @@ def lookup() -> Any:
     if not sys.warnoptions:
         # Of libraries. ``python -W`` turns them on again.
         warnings.simplefilter("ignore")
+    # Of plugins of Tacker's libraries that need what nobody has installed.
+    logging.getLogger("stevedore").setLevel(logging.CRITICAL)
     # Imported late: Tacker is large, and the other commands run without it.
     try:
         from tacker_k8s_mgmt.hooks import instances

@@ -59,6 +59,8 @@ def test_a_users_command_gets_credentials_places_and_programs_but_no_proxy(tmp_p
     assert found["LAB_CLOUD_STATE"] == str(lab.cloud)
     assert found["TACKER_K8S_MGMT_CONFIG"] == str(lab.etc / "tacker.conf")
     assert found["EDITOR"] == "vi"
+    assert found["KUBECONFIG"] == str(lab.state / "kubeconfig")
+    assert user_environment(lab, {"KUBECONFIG": "x"})["KUBECONFIG"] == "x"
     assert not [name for name in found if name.lower().endswith("_proxy")]
     path = found["PATH"].split(":")
     assert path[0].startswith(str(tmp_path / "cache" / "envs" / "tacker-"))
