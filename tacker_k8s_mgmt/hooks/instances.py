@@ -7,10 +7,11 @@ database as the conductor does, and needs no message queue.
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 # Registers the conductor's options, such as those for Barbican.
 import tacker.cmd.conductor  # noqa: F401
@@ -22,9 +23,11 @@ from tacker import context as tacker_context
 from tacker_k8s_mgmt import config, errors, text
 from tacker_k8s_mgmt.hooks.advice import Advice
 from tacker_k8s_mgmt.hooks.instance_view import ClusterSummary
+from tacker_k8s_mgmt.hooks.planning import ClusterPlan
 from tacker_k8s_mgmt.hooks.v1 import database
 from tacker_k8s_mgmt.hooks.v1 import lookup as v1_lookup
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
+from tacker_k8s_mgmt.model.plan import Plan, Refusal
 from tacker_k8s_mgmt.operations.state import OperationContext
 from tacker_k8s_mgmt.operations.step import Operation
 from tacker_k8s_mgmt.remote.readonly_site import NoSuchInstance, OpenCluster
@@ -122,6 +125,34 @@ def run(
                 "`rollback` or `fail`. Nothing was changed.",
             )
         hook.run(operation(cluster))
+
+
+def plan(
+    vnf: str, operation: str, body: Mapping[str, Any], config_files: Sequence[str] = ()
+) -> ClusterPlan:
+    """What an operation of Tacker would do to a cluster; changes nothing.
+
+    :param vnf: the VNF instance's id or name.
+    :param operation: as :mod:`tacker_k8s_mgmt.hooks.planning` names it.
+    :param body: of its request.
+    :param config_files: as in :func:`open_cluster`.
+    :raises TackerError: Tacker cannot be asked, or has no such cluster.
+    :raises ParamError: this release does not accept the cluster's parameters.
+    """
+    _configure(config_files)
+    found = record(vnf)
+    hook, _ = found.command("cluster plan")
+    if found.open_operation:
+        made = Plan(
+            refusal=Refusal(
+                "",
+                f"Tacker has not ended an operation on it: {found.open_operation}. "
+                "What would be done now is not what would be done then.",
+            )
+        )
+    else:
+        made = found.plan(operation, body)
+    return ClusterPlan(hook.vnf_id, hook.vnf_name, hook.api, hook.state_path, made)
 
 
 def _refuse_other_user(state_path: str) -> None:

@@ -14,6 +14,7 @@ from tacker_k8s_mgmt.model import playbooks, untrusted
 from tacker_k8s_mgmt.model.playbooks import Look, RunSummary, TaskFailure
 
 FAILED = "failed"
+DONE = "done"
 UNNEEDED = "nothing to do"
 #: Outcomes as former releases recorded them.
 _FORMERLY = {"already so": UNNEEDED}
@@ -222,6 +223,21 @@ class Timeline:
                 occurrences.append(begun := [])
             begun.append(operation)
         return occurrences
+
+    def durations(self) -> dict[tuple[str, str], float]:
+        """How long steps took, by hook and kind: those of the last hook that did any.
+
+        :returns: in seconds; the mean where a hook has done several of a kind.
+        """
+        found: dict[tuple[str, str], float] = {}
+        for operation in self.operations:
+            done: dict[str, list[float]] = {}
+            for step in operation.steps:
+                if step.kind and step.outcome == DONE:
+                    done.setdefault(step.kind, []).append(step.seconds)
+            for kind, seconds in done.items():
+                found[operation.hook, kind] = sum(seconds) / len(seconds)
+        return found
 
     def add(self, record: Mapping[str, Any]) -> Operation:
         """Add one record; an unknown event only shows that the operation is alive.

@@ -6,7 +6,7 @@ cluster's lock. The content comes from Heat, the cluster and the inventory; of t
 inventory there is a copy.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from oslo_log import log as logging
@@ -14,6 +14,7 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role, without_planes
+from tacker_k8s_mgmt.model.plan import REBUILT, NodeChange
 from tacker_k8s_mgmt.operations import balancing, upgrade_plan
 from tacker_k8s_mgmt.operations.records import (
     HEALING_FILE,
@@ -261,6 +262,22 @@ def refuse_rebuilt(
             f"Heat; `openstack stack resource list -n 5 {machines.stack_id}` lists "
             "them.",
         )
+
+
+def rebuilt_too(
+    state: ClusterState, members: Membership, targets: Collection[str]
+) -> Iterator[NodeChange]:
+    """What an update of the stack builds again beside its targets, for a plan.
+
+    :param targets: ids of servers.
+    """
+    rebuilt = state.machines.rebuilt_by_update()
+    names = {node.server_id: node.name for node in (*members.nodes, *members.returning)}
+    late = [vm.server_id for vm in state.machines.unfinished]
+    for server in dict.fromkeys((*names, *late)):
+        if server in rebuilt and server not in targets:
+            why = "Heat replaces it with any update: it is CHECK_FAILED there"
+            yield NodeChange(names.get(server, f"server {server}"), REBUILT, why)
 
 
 def see_none_rebuilt(deps: OperationContext) -> None:

@@ -6,7 +6,7 @@ and ``heal_end`` as scale-out, for the named workers. The load balancer's VM can
 healed, too, and one of several control planes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from oslo_log import log as logging
@@ -15,6 +15,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
+from tacker_k8s_mgmt.model.plan import LOAD_BALANCER, REBUILT, NodeChange
 from tacker_k8s_mgmt.model.quorum import Refusal
 from tacker_k8s_mgmt.operations import (
     balancing,
@@ -24,6 +25,7 @@ from tacker_k8s_mgmt.operations import (
 )
 from tacker_k8s_mgmt.operations.compare import (
     compare,
+    rebuilt_too,
     refuse_rebuilt,
     refuse_unfinished,
 )
@@ -56,19 +58,33 @@ class HealStart(Operation):
         self._leave = Leave(self._state, tries_to_drain=True)
         self._plane = ControlPlaneLeave(self._state, self._leave)
         self._not_ready: list[str] = []
+        self._members: Membership
+        #: Whether the load balancer's VM is rebuilt.
+        self._balancer = False
 
     def steps(self) -> tuple[Step, ...]:
         leave, plane = self._leave, self._plane
         return (
-            Step("compare", "compare Heat, inventory and cluster", self._choose),
-            Step("remove-routes", "remove routes to the leaving nodes", leave.unroute),
+            Step(
+                "compare",
+                "compare Heat, inventory and cluster",
+                self._choose,
+                reads=True,
+            ),
+            Step(
+                "remove-routes",
+                "remove routes to the leaving nodes",
+                leave.unroute,
+                effects=leave.see_balancer,
+            ),
             Step("cordon", "cordon the leaving nodes", leave.cordon),
-            Step("drain", "drain the leaving nodes", leave.drain),
+            Step("drain", "drain the leaving nodes", leave.drain, effects=leave.pods),
             Step(
                 "record-control-plane",
                 "record which control plane leaves",
                 plane.note,
                 probe=plane.none_leaves,
+                reads=True,
             ),
             Step(
                 "reorder-control-planes",
@@ -76,7 +92,12 @@ class HealStart(Operation):
                 plane.put_behind,
                 probe=plane.is_behind,
             ),
-            Step("remove-nodes", f"run {runs.REMOVE}", self._run_remove),
+            Step(
+                "remove-nodes",
+                f"run {runs.REMOVE}",
+                self._run_remove,
+                effects=self._changes,
+            ),
             Step(
                 "verify-etcd",
                 "verify that etcd has removed the member",
@@ -89,11 +110,34 @@ class HealStart(Operation):
                 "shrink-inventory",
                 "remove them from the inventory",
                 self._write_staying,
+                effects=self._joining,
             ),
         )
 
     def left(self) -> str:
         return self._leave.left()
+
+    def _changes(self) -> Iterator[NodeChange]:
+        """What Heat rebuilds, for a plan."""
+        yield from self._leave.departures(REBUILT)
+        known = {node.server_id for node in self._leave.leaving.nodes}
+        for vm in self._state.machines.unfinished:
+            unknown = vm.server_id in self._servers and vm.server_id not in known
+            if unknown and vm.role is not Role.LOAD_BALANCER:
+                name = f"VNFC {self._servers[vm.server_id]}"
+                yield NodeChange(name, REBUILT, f"it has no whole VM: {vm.state}")
+        yield from rebuilt_too(self._state, self._members, self._servers)
+        if self._balancer:
+            why = "without it the nodes are not Ready meanwhile"
+            yield NodeChange(LOAD_BALANCER, REBUILT, why)
+
+    def _joining(self) -> Iterator[NodeChange]:
+        """The workers that ``heal_end`` joins beside those that are rebuilt."""
+        leaving = self._leave.leaving
+        rebuilt = {n.name for n in leaving.nodes if n not in leaving.vm_gone}
+        join = Join(self._state)
+        join.choose(self._members, lambda node: node.name in rebuilt)
+        yield from (one for one in join.arrivals() if one.node not in rebuilt)
 
     def _choose(self) -> None:
         state = self._state
@@ -102,6 +146,7 @@ class HealStart(Operation):
         refuse_unfinished(state)
         self._guard.require_quorum()
         members, seen = compare(state, self._expect_balancer, self._is_rebuilt)
+        self._members = members
         _refuse_unlisted(state, members)
         _refuse_unhealthy_stacks(state, self._servers)
         nodes = (*members.nodes, *members.returning)
@@ -121,6 +166,7 @@ class HealStart(Operation):
             without_balancer = True
         elif _incomplete_balancer(state):
             without_balancer = balancing.report(state).api_port is None
+        self._balancer = bool(balancer or state.machines.incomplete_balancer())
         if others := self._servers.keys() - known:
             LOG.info("VNFCs that are none of the cluster's: %s", ", ".join(others))
         names = {node.name for node in leaving}

@@ -11,12 +11,13 @@ in order: the load balancer is installed before ``cluster.yml`` runs, because th
 and the VIM reach the API through it.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.model.nodes import name_nodes, of_role
+from tacker_k8s_mgmt.model.plan import REBUILT, NodeChange
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.vim import ClusterAccess
 from tacker_k8s_mgmt.operations import (
@@ -183,8 +184,20 @@ class WholeHealStart(Operation):
         return (
             preconditions.step(self._state.deps),
             *terminate_start(self._state.site.vims),
-            Step("record-vms", "record the VMs that are replaced", self._record),
+            Step(
+                "record-vms",
+                "record the VMs that are replaced",
+                self._record,
+                reads=True,
+                effects=self._replaced,
+            ),
         )
+
+    def _replaced(self) -> Iterator[NodeChange]:
+        """The nodes, for a plan."""
+        how = "The names of the nodes are not known."
+        for node in nodes_in(read_or_none(self._state.records.last_inventory, how)):
+            yield NodeChange(node.name, REBUILT, "with all that is on it")
 
     def _record(self) -> None:
         state = self._state

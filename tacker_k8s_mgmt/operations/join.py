@@ -7,13 +7,14 @@ which kubespray then reads from its cache, are gathered first (kubespray's
 docs/operations/nodes.md, "Adding nodes").
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.model.nodes import Node, names_of
+from tacker_k8s_mgmt.model.plan import JOINS, REMOVED, NodeChange
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.operations import (
     balancing,
@@ -63,9 +64,19 @@ class Join:
         :param has_begun: whether such a run has begun, so that no facts are needed.
         """
         return (
-            Step("clean-up", "clean up after deleted VMs", self._clear),
+            Step(
+                "clean-up",
+                "clean up after deleted VMs",
+                self._clear,
+                effects=self._departures,
+            ),
             Step("wait-for-logins", "wait for SSH on the new VMs", self.reach_new),
-            Step("write-inventory", "write inventory and variables", self._write),
+            Step(
+                "write-inventory",
+                "write inventory and variables",
+                self._write,
+                reads=True,
+            ),
             # A kubelet makes its Node object when it starts, and never again; kubespray
             # does not restart one whose settings are as they should be.
             Step(
@@ -85,7 +96,13 @@ class Join:
     def steps(self) -> tuple[Step, ...]:
         """The steps that make the workers full members."""
         return (
-            Step("join-workers", f"run {runs.JOIN}", self._run, probe=self._has_run),
+            Step(
+                "join-workers",
+                f"run {runs.JOIN}",
+                self._run,
+                probe=self._has_run,
+                effects=self.arrivals,
+            ),
             Step(
                 "wait-for-nodes",
                 "wait for the new workers to be Ready",
@@ -134,6 +151,15 @@ class Join:
             reasons = {name: f"{name} ({error})" for name, error in unusable.items()}
             listed = (reasons.get(name, name) for name in self.unreachable)
             LOG.warning("Playbooks leave these nodes out: %s", ", ".join(listed))
+
+    def arrivals(self) -> Iterator[NodeChange]:
+        """The workers that join, for a plan."""
+        for node in self.nodes:
+            yield NodeChange(node.name, JOINS, "its VM is there")
+
+    def _departures(self) -> Iterator[NodeChange]:
+        for node in self._vm_gone:
+            yield NodeChange(node.name, REMOVED, "its VM is gone already")
 
     def _clear(self) -> None:
         """Remove routes, Node objects and records of VMs that are gone."""

@@ -6,14 +6,15 @@ drain, then ``remove-node.yml``. The inventory is written last, because kubespra
 the leaving node in it. A failed drain ends the operation before a node is deleted.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.model.nodes import ROLES, Node, names_of, without_planes
+from tacker_k8s_mgmt.model.plan import REMOVED, NodeChange, PodMove
 from tacker_k8s_mgmt.operations import balancing, playbook_inputs, preconditions
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.topology.membership import Membership
@@ -172,11 +173,48 @@ class Leave:
         for name, error in unusable.items():
             LOG.warning("Playbooks leave %s out: %s", name, error)
 
+    def departures(self, change: str) -> Iterator[NodeChange]:
+        """What becomes of the nodes, for a plan.
+
+        :param change: of those whose VM is there.
+        """
+        found = self.leaving
+        gone, dead = set(found.vm_gone), set(found.dead)
+        for node in found.nodes:
+            if node in gone:
+                yield NodeChange(node.name, REMOVED, "its VM is gone, or was replaced")
+                continue
+            why = ("no drain: it does not answer",) if node in dead else ()
+            yield NodeChange(node.name, change, *why)
+
+    def pods(self) -> tuple[PodMove, ...]:
+        """The pods that :meth:`drain` would move, for a plan."""
+        names = [node.name for node in self.leaving.alive]
+        if not names:
+            return ()
+        state = self._state
+        pods = state.cluster().drain_outlook(names, state.params.drain)
+        if self._tries_to_drain and all(pod.stranded for pod in pods if pod.blocks):
+            pods = tuple(replace(pod, blocks=False) for pod in pods)
+        return pods
+
+    def see_balancer(self) -> tuple[()]:
+        """Check that :meth:`unroute` reaches the load balancer, for a plan.
+
+        :raises RemoteError: it does not answer.
+        """
+        if self._is_routed() and self.leaving.nodes:
+            balancing.report(self._state)
+        return ()
+
+    def _is_routed(self) -> bool:
+        # A load balancer that is gone is rebuilt, and gets its routes then.
+        return balancing.exists(self._state) and not self.leaving.without_balancer
+
     def unroute(self) -> None:
         """Remove their routes from the load balancer."""
         state, leaving = self._state, self.leaving
-        # A load balancer that is gone is rebuilt, and gets its routes then.
-        if leaving.without_balancer or not balancing.exists(state):
+        if not self._is_routed():
             return
         if leaving.nodes:
             balancing.status(state)

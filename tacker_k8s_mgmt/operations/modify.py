@@ -53,11 +53,12 @@ class Modify(Operation):
 
     def start_steps(self) -> tuple[Step, ...]:
         """The steps of ``modify_information_start``: checks that change nothing."""
-        return (Step("check-metadata", _CHECK, self._check),)
+        return (Step("check-metadata", _CHECK, self._check, reads=True),)
 
     def steps(self) -> tuple[Step, ...]:
         changes = (step for work in self._works for step in work.changes())
-        return (Step("check-metadata", _CHECK, self._check_and_keep), *changes)
+        check = Step("check-metadata", _CHECK, self._check_and_keep, reads=True)
+        return (check, *changes)
 
     def left(self) -> str:
         return " ".join(filter(None, (work.left() for work in self._works)))

@@ -37,7 +37,8 @@ def step(
         meanwhile()
         check(deps, *others())
 
-    return Step("preconditions", "check package, VIM name and Ansible server", act)
+    name = "check package, VIM name and Ansible server"
+    return Step("preconditions", name, act, reads=True)
 
 
 def check(deps: OperationContext, *others: str) -> None:

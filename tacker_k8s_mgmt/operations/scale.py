@@ -16,13 +16,19 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
+from tacker_k8s_mgmt.model.plan import LEAVES
 from tacker_k8s_mgmt.operations import balancing, playbook_inputs, preconditions
-from tacker_k8s_mgmt.operations.compare import compare, refuse_unfinished
+from tacker_k8s_mgmt.operations.compare import (
+    compare,
+    rebuilt_too,
+    refuse_unfinished,
+)
 from tacker_k8s_mgmt.operations.join import Join
 from tacker_k8s_mgmt.operations.leave import Leave, delete_nodes
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext
 from tacker_k8s_mgmt.operations.step import Operation, Step
 from tacker_k8s_mgmt.topology import membership
+from tacker_k8s_mgmt.topology.membership import Membership
 from tacker_k8s_mgmt.topology.scaling_groups import Group, Member
 
 LOG = logging.getLogger(__name__)
@@ -46,6 +52,7 @@ class ScaleOut(Operation):
         self._join = Join(self._state)
         self._stacks = frozenset(stacks)
         self._takes_back = takes_back
+        self._members: Membership
 
     def steps(self) -> tuple[Step, ...]:
         join = self._join
@@ -55,6 +62,8 @@ class ScaleOut(Operation):
                 "compare Heat, inventory and cluster",
                 self._choose,
                 verify=self._see_all,
+                reads=True,
+                effects=lambda: rebuilt_too(self._state, self._members, ()),
             ),
             *join.prepare(join.has_begun),
             *join.steps(),
@@ -96,7 +105,7 @@ class ScaleOut(Operation):
         return None
 
     def _choose(self) -> None:
-        members, _ = compare(self._state)
+        self._members = members = compare(self._state)[0]
         refuse_unfinished(self._state)
         if members.added:
             raise errors.UnsupportedOperation(
@@ -264,11 +273,26 @@ class ScaleIn(Operation):
     def steps(self) -> tuple[Step, ...]:
         leave = self._leave
         return (
-            Step("compare", "compare Heat, inventory and cluster", self._choose),
-            Step("remove-routes", "remove routes to the leaving nodes", leave.unroute),
+            Step(
+                "compare",
+                "compare Heat, inventory and cluster",
+                self._choose,
+                reads=True,
+            ),
+            Step(
+                "remove-routes",
+                "remove routes to the leaving nodes",
+                leave.unroute,
+                effects=leave.see_balancer,
+            ),
             Step("cordon", "cordon the leaving nodes", leave.cordon),
-            Step("drain", "drain the leaving nodes", leave.drain),
-            Step("remove-nodes", f"run {runs.REMOVE}", leave.run_remove),
+            Step("drain", "drain the leaving nodes", leave.drain, effects=leave.pods),
+            Step(
+                "remove-nodes",
+                f"run {runs.REMOVE}",
+                leave.run_remove,
+                effects=lambda: leave.departures(LEAVES),
+            ),
             Step("delete-nodes", "delete their Node objects", leave.delete_objects),
             Step(
                 "shrink-inventory",

@@ -7,7 +7,7 @@ the outcome. So each hook can be run again, which Tacker's retry needs.
 
 import abc
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.journal import Journal
+from tacker_k8s_mgmt.model.plan import Effect
 from tacker_k8s_mgmt.remote.timing import Clock
 from tacker_k8s_mgmt.text import Redactor, printable
 
@@ -30,6 +31,10 @@ class Step:
     :param act: does it, idempotently; raises if it cannot.
     :param probe: whether it is already done; None: act every time.
     :param verify: raises if the outcome is not as it should be.
+    :param reads: it changes nothing but what a plan keeps in memory, such as files of
+        the cluster's directory; a plan takes it.
+    :param effects: what *act* would do, or what it shows to be done, for a plan; called
+        when the steps up to here that read have been taken.
     """
 
     kind: str
@@ -37,6 +42,8 @@ class Step:
     act: Callable[[], object]
     probe: Callable[[], bool] | None = None
     verify: Callable[[], None] | None = None
+    reads: bool = False
+    effects: Callable[[], Iterable[Effect]] = tuple
 
     def take(self) -> str:
         """Take the step; returns the outcome for log and journal."""

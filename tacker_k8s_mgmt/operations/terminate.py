@@ -33,7 +33,10 @@ def terminate_start(vims: Vims) -> tuple[Step, ...]:
 
     return (
         Step(
-            "check-vim-unused", "check that no VNF uses the cluster's VIM", check_unused
+            "check-vim-unused",
+            "check that no VNF uses the cluster's VIM",
+            check_unused,
+            reads=True,
         ),
     )
 

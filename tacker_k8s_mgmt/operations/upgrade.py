@@ -12,7 +12,7 @@ theirs, and etcd keeps its majority while the control planes are away one by one
 interrupted upgrade continues with the nodes that it has left unhealthy.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from oslo_log import log as logging
@@ -28,6 +28,7 @@ from tacker_k8s_mgmt.model.nodes import (
     of_role,
     without_planes,
 )
+from tacker_k8s_mgmt.model.plan import UPGRADED, NodeChange, PodMove
 from tacker_k8s_mgmt.model.playbooks import PlaybookRequest
 from tacker_k8s_mgmt.model.pods import Placement
 from tacker_k8s_mgmt.operations import (
@@ -309,8 +310,9 @@ class UpgradeStart(Operation):
                 "check-server",
                 _SERVER,
                 lambda: preconditions.check_server(self._deps.site),
+                reads=True,
             ),
-            Step("check-nodes", _NODES, self._check_nodes),
+            Step("check-nodes", _NODES, self._check_nodes, reads=True),
         )
 
     def left(self) -> str:
@@ -344,8 +346,9 @@ class Upgrade(Operation):
                 "check-server",
                 _SERVER,
                 lambda: preconditions.check_server(self._state.site),
+                reads=True,
             ),
-            Step("check-nodes", _NODES, self._check_cluster),
+            Step("check-nodes", _NODES, self._check_cluster, reads=True),
         ]
         return self._steps
 
@@ -372,6 +375,7 @@ class Upgrade(Operation):
                     lambda: playbook_inputs.write_inputs(
                         state, state.nodes, params=state.params
                     ),
+                    reads=True,
                 ),
                 Step(
                     "gather-facts",
@@ -388,6 +392,10 @@ class Upgrade(Operation):
                     what,
                     self._run_planes,
                     verify=self._end_planes,
+                    effects=lambda: (
+                        *self._upgraded(state.control_planes()),
+                        *self._pods(state.control_planes()),
+                    ),
                 )
             )
         for number, names in enumerate(batches, 1):
@@ -403,12 +411,14 @@ class Upgrade(Operation):
                 f"{place}: drain {names_of(batch)}",
                 lambda: self._empty(batch),
                 lambda: self._state.site.playbooks.live(self._run_of(batch)),
+                effects=lambda: self._pods(batch),
             ),
             Step(
                 "upgrade-batch",
                 f"{place}: run {runs.UPGRADE}",
                 lambda: self._begin(batch, self._run_of(batch)),
                 verify=lambda: self._see(batch),
+                effects=lambda: self._upgraded(batch, f"{place}, "),
             ),
             Step(
                 "return-batch",
@@ -423,6 +433,20 @@ class Upgrade(Operation):
             return self._check.left()
         texts = (self._return_to_service(), self._versions_so_far(), _NO_WAY_BACK)
         return " ".join(filter(None, texts))
+
+    def _upgraded(
+        self, nodes: Sequence[Node], place: str = "the control planes one by one, "
+    ) -> Iterator[NodeChange]:
+        """The nodes in their order, with their versions, for a plan."""
+        versions = self._versions(nodes)
+        for node in nodes:
+            why = f"{place}{versions[node.name]} to {self._check.aim}"
+            yield NodeChange(node.name, UPGRADED, why)
+
+    def _pods(self, batch: Sequence[Node]) -> tuple[PodMove, ...]:
+        """The pods that the drain of these nodes moves, for a plan."""
+        names, policy = [node.name for node in batch], self._state.params.drain
+        return self._state.cluster().drain_outlook(names, policy)
 
     def _batches(self, begun: bool) -> Sequence[tuple[str, ...]]:
         names = [node.name for node in without_planes(self._state.nodes)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The read-only site of a VNF instance, for ``cluster check``."""
+"""The read-only site of a VNF instance, for ``cluster check`` and ``cluster plan``."""
 
 import abc
 import threading
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Count, Node
 from tacker_k8s_mgmt.remote import vms
+from tacker_k8s_mgmt.remote.ansible.cluster_directory import ClusterDirectory
 from tacker_k8s_mgmt.remote.site import PARALLEL_LOGINS, Site
 from tacker_k8s_mgmt.remote.ssh.known_hosts import (
     HostKeys,
@@ -46,8 +47,48 @@ class OpenCluster:
     heals: HealCommands
 
 
+class UnwrittenFiles:
+    """A cluster's directory whose writes are kept in memory.
+
+    It precedes :class:`ClusterDirectory` among the bases.
+
+    :ivar written: the texts by the names of the files.
+    """
+
+    written: dict[str, str]
+
+    def read(self, name: str) -> str | None:
+        """Return what was written, or else the file's text."""
+        if name in self.written:
+            return self.written[name]
+        return super().read(name)  # type: ignore[misc,no-any-return]
+
+    def write(self, name: str, content: str) -> bool:
+        """Keep it; return whether that changed anything."""
+        try:
+            changed = self.read(name) != content
+        except errors.DamagedFile:
+            changed = True
+        self.written[name] = content
+        return changed
+
+
+class _Directory(UnwrittenFiles, ClusterDirectory):
+    """The cluster's directory, read only."""
+
+    def claim(self) -> None:
+        """See :meth:`ClusterDirectory.claim`; it is only looked at.
+
+        :raises OwnershipError: it belongs to another VNF instance.
+        """
+        self._refuse_foreign()
+
+
 class ReadOnlySite(Site):
     """A read-only site: no host key is learnt, and nothing is written.
+
+    What an operation writes into the cluster's directory is kept in memory; it gets no
+    lock.
 
     Among the bases of a subclass it precedes the site of the API. Two threads may share
     it if only one of them uses Tacker's database.
@@ -59,6 +100,18 @@ class ReadOnlySite(Site):
         super().__init__(*args)
         self._reading = threading.Lock()
         self._failure: errors.RemoteError | None = None
+        self._written: dict[str, str] = {}
+
+    @property
+    def workdir(self) -> ClusterDirectory:
+        """The cluster's directory on the Ansible server, read only."""
+        directory = self._params.ansible.directory
+        found = _Directory(self._server.get(), directory, self._vnf_id)
+        found.written = self._written
+        return found
+
+    def lock(self, patience: float | None = None, within: float = 0.0) -> None:
+        """Take no lock, so that no operation is kept waiting."""
 
     @abc.abstractmethod
     def counts(self) -> Sequence[Count]:

@@ -97,6 +97,27 @@ class DrainPolicy(Structure):
         held = {pod for pod, budgets in outcome.held() if len(budgets) > 1}
         return held.issuperset(outcome.left)
 
+    def kept(self, outcome: DrainOutcome) -> dict[Pod, tuple[str, ...]]:
+        """Why pods cannot leave a node now, for those that cannot.
+
+        A budget may allow an eviction later, within the time limit.
+
+        :param outcome: has the pods, and the budgets of the cluster.
+        """
+        if not (self.delete_emptydir_data or self.on_failure == "force"):
+            local = [pod for pod in outcome.left if pod.local_storage]
+            if local:
+                # kubectl evicts none of the node's pods then.
+                why = f"drain.delete_emptydir_data is false, for {local[0]}"
+                return {pod: (why,) for pod in outcome.left}
+        if self.disable_eviction:
+            return {}
+        held = outcome.held()
+        return {
+            pod: tuple(f"PodDisruptionBudget {one}" for one in budgets)
+            for pod, budgets in held
+        }
+
     def _options(self, reports: bool, *, forced: bool = False) -> tuple[str, ...]:
         """Options of ``kubectl drain``.
 

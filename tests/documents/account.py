@@ -72,6 +72,7 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "sudo --preserve-env=* preflight *",
         "ssh-keyscan *",
     ),
+    "planned": ("tacker-k8s-mgmt cluster plan *",),
     "kubeconfig": (
         "umask 077",
         "ssh ubuntu@CONTROL_PLANE sudo cat *",

@@ -271,6 +271,15 @@ class TestGuide:
         assert f"https://{cluster.balancer_address()}:6443 | 1 externalLB, 1" in told
         assert (guide.place / "timeline.html").stat().st_size
 
+    def test_plan(self, cluster, guide):
+        before = cluster.occurrence()["id"], cluster.routes()
+        server = cluster.server("workerNode")
+        guide.writes("heal-worker.json", {"vnfcInstanceId": [cluster.vnfc(server)]})
+        told = guide.does("planned", VNF_INSTANCE_ID=cluster.id)
+        assert told.count(" is rebuilt") == 1
+        assert "The operation would be done." in told
+        assert (cluster.occurrence()["id"], cluster.routes()) == before
+
     def test_kubeconfig(self, cluster, guide):
         told = guide.does(
             "kubeconfig",

@@ -28,6 +28,7 @@ from tacker_k8s_mgmt.model import exposure, manifests
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.manifests import OWNER, is_hook, title
 from tacker_k8s_mgmt.model.nodes import Node
+from tacker_k8s_mgmt.model.plan import Difference
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.operations import balancing
 from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
@@ -176,6 +177,12 @@ class Applications(Feature):
         return ApplicationsWork(state)
 
 
+def _described(record: InstalledApplication) -> str:
+    version = record.good.version if record.good else ""
+    kind = f"chart {version}".rstrip() if record.chart else "manifests"
+    return f"{kind}, {record.state}"
+
+
 def _deletes_volumes(params: ClusterRequest) -> bool:
     """Whether the volumes of an application are to be deleted with it."""
     return any(app.volumes == "delete" for app in params.applications)
@@ -287,6 +294,7 @@ class ApplicationsWork(Work):
                 "remove unwanted applications",
                 self._remove,
                 probe=lambda: not self._unwanted(),
+                effects=self._removed,
             ),
             *(
                 Step(
@@ -294,6 +302,7 @@ class ApplicationsWork(Work):
                     f"deploy application {app.name}",
                     partial(self._bring, app),
                     probe=partial(self._is_there, app),
+                    effects=partial(self._changed, app),
                 )
                 for app in apps
             ),
@@ -309,11 +318,52 @@ class ApplicationsWork(Work):
                 "expose-applications",
                 "expose Services of the applications",
                 self._expose_all,
+                effects=self._ports_changed,
             ),
         )
 
     def left(self) -> str:
         return " ".join(self._left)
+
+    def _removed(self) -> Iterator[Difference]:
+        """The applications that leave, for a plan."""
+        for record in self._unwanted():
+            yield Difference(f"application {record.name}", _described(record), None)
+
+    def _changed(self, app: Application) -> Iterator[Difference]:
+        """How an application changes, for a plan; its objects by their titles."""
+        wanted, record = self._wanted.get(app.name), self._records.get(app.name)
+        if wanted is None:
+            return
+        what, content = f"application {app.name}", wanted.content
+        after = f"chart {content.version}" if content.version else "manifests"
+        yield Difference(what, _described(record) if record else None, after)
+        good = record.good if record else None
+        before = {title(one): one for one in good.objects} if good else {}
+        later = {title(one): one for one in content.objects}
+        for name in dict.fromkeys((*before, *later)):
+            if before.get(name) != later.get(name):
+                former, new = name in before, name in later
+                yield Difference(
+                    f"{what}: {name}",
+                    "there" if former else None,
+                    ("changed" if former else "new") if new else None,
+                )
+
+    def _ports_changed(self) -> Iterator[Difference]:
+        """The ports of the load balancer that change, for a plan."""
+        recorded = self._state.records.exposures() or ()
+        for app in self._state.params.applications:
+            owner = exposure.of_application(app.name)
+            before = {one.title for one in recorded if one.owner == owner}
+            after = {one.title for one in self._expected(app)} if app.expose else set()
+            for port in sorted(before ^ after):
+                is_new = port in after
+                yield Difference(
+                    f"application {app.name}: port {port} of the load balancer",
+                    None if is_new else "exposed",
+                    "exposed" if is_new else None,
+                )
 
     def _kinds(self) -> Iterator[str]:
         """A chart cannot follow manifests, nor its namespace change."""

@@ -25,6 +25,7 @@ from tacker_k8s_mgmt.features.node_settings.settings import (
     is_entry,
 )
 from tacker_k8s_mgmt.model.nodes import MAINTENANCE_TAINT, Node, Role, names_of, of_role
+from tacker_k8s_mgmt.model.plan import Difference, PodMove
 from tacker_k8s_mgmt.operations import balancing
 from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
 from tacker_k8s_mgmt.operations.feature import Feature, Work
@@ -203,6 +204,7 @@ class NodeSettingsWork(Work):
                 "set labels, annotations and taints",
                 self._apply,
                 self._is_set,
+                effects=self._differences,
             ),
             Step(
                 "remove-routes",
@@ -221,12 +223,14 @@ class NodeSettingsWork(Work):
                 "drain the nodes for maintenance",
                 self._drain,
                 probe=self._stay,
+                effects=self._pods,
             ),
             Step(
                 "taint",
                 "taint the nodes for maintenance",
                 self._taint,
                 probe=self._stay,
+                effects=self._begun,
             ),
         )
 
@@ -284,6 +288,25 @@ class NodeSettingsWork(Work):
 
     def _entering_names(self) -> list[str]:
         return [node.name for node in self._entering]
+
+    def _differences(self) -> Iterator[Difference]:
+        """What the settings change, for a plan."""
+        wanted = self._wanted()
+        for one in self._client().metadata():
+            own = wanted.get(one.name)
+            for words, *values in marks.values_changed(one, own) if own else ():
+                yield Difference(f"{one.name}: {words}", *values)
+
+    def _pods(self) -> tuple[PodMove, ...]:
+        """The pods that a maintenance moves, for a plan."""
+        state = self._state
+        names = [name for name in self._entering_names() if name in self._ready]
+        return state.cluster().drain_outlook(names, state.params.drain) if names else ()
+
+    def _begun(self) -> Iterator[Difference]:
+        """The maintenances that begin, for a plan."""
+        for name in self._entering_names():
+            yield Difference(f"{name}: maintenance", None, "true")
 
     def _stay(self) -> bool:
         """Whether no node goes into maintenance."""

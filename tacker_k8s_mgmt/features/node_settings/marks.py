@@ -195,6 +195,19 @@ def differences(node: NodeMetadata, wanted: NodeSettings) -> Iterator[str]:
             yield f"{name} is set, and no request wants it any more"
 
 
+def values_changed(
+    node: NodeMetadata, wanted: NodeSettings
+) -> Iterator[tuple[str, str | None, str | None]]:
+    """What :func:`change` changes: words, value before, value after; None for none."""
+    actual, values = node.shown(), wanted.shown()
+    for name, value in values.items():
+        if actual.get(name) != value:
+            yield name, actual.get(name), value
+    for name in applied(node):
+        if name in actual and name not in values:
+            yield name, actual[name], None
+
+
 def applied(node: NodeMetadata) -> tuple[str, ...]:
     """What was set for settings, in the words of :meth:`NodeMetadata.shown`."""
     own = _Applied.read(node)

@@ -22,6 +22,7 @@ from tacker_k8s_mgmt.model.manifests import (
     without,
 )
 from tacker_k8s_mgmt.model.nodes import Node, Role, same_server
+from tacker_k8s_mgmt.model.plan import Difference
 from tacker_k8s_mgmt.model.vim import ClusterAccess, Vim, VimSpec
 from tacker_k8s_mgmt.operations import preconditions, readiness, registration
 from tacker_k8s_mgmt.operations.cluster_check import ClusterInspection
@@ -150,12 +151,14 @@ def _make(state: ClusterState) -> tuple[Step, ...]:
             "create the tenants' namespaces",
             lambda: apply(state),
             probe=lambda: is_applied(state),
+            effects=lambda: _changed(state),
         ),
         Step(
             "register-tenant-vims",
             "register the tenants' VIMs",
             lambda: register(state),
             probe=lambda: are_registered(state),
+            effects=lambda: _registered(state),
         ),
     )
 
@@ -192,6 +195,37 @@ def apply(state: ClusterState) -> None:
         "these tenants have no token: {left}.",
         "Look whether kube-controller-manager runs.",
     )
+
+
+def _changed(state: ClusterState) -> Iterator[Difference]:
+    """What :func:`apply` changes, for a plan."""
+    manifests = state.manifests()
+    there = known(manifests)
+    for tenant in state.params.tenants:
+        what = f"tenant {tenant.name}"
+        if tenant.name not in there:
+            yield Difference(what, None, "namespace with its rights and limits")
+            continue
+        for text in differences(manifests, tenant):
+            yield Difference(what, text, "as wanted")
+        if _access(state, tenant) is None:
+            yield Difference(f"{what}: token", None, "a new one")
+
+
+def _registered(state: ClusterState) -> Iterator[Difference]:
+    """The VIMs that :func:`register` makes or changes, for a plan."""
+    vims = state.site.vims.of_tenants() or {}
+    url = state.endpoint()
+    for tenant in state.params.tenants:
+        former = vims.get(tenant.name)
+        if former is None or not same_server(former.auth_url, url):
+            before = f"{former.name} at {former.auth_url}" if former else None
+            after = f"{vim_name(state.deps, tenant)} at {url}"
+            yield Difference(f"tenant {tenant.name}: VIM", before, after)
+
+
+def _removed(name: str) -> Difference:
+    return Difference(f"tenant {name}", "namespace and VIM", None)
 
 
 def _wait_deleted(manifests: Manifests, objects: Sequence[Object]) -> None:
@@ -409,6 +443,7 @@ class TenantsWork(Work):
                 "remove namespaces of removed tenants",
                 self._remove,
                 probe=lambda: not self._leaving,
+                effects=lambda: (_removed(name) for name in self._leaving),
             ),
         )
 

@@ -107,6 +107,10 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         """One line about the driver."""
         return "Kubernetes cluster VNF with kubespray"
 
+    def _hook(self, name: str, *passed: Any) -> V1Hook:
+        """A call of a hook, with what Tacker passes."""
+        return V1Hook(name, *passed)
+
     def instantiate_start(
         self,
         context: Any,
@@ -115,7 +119,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         **_: Any,
     ) -> None:
         """Refuse what cannot work, before a VM exists; remove what is left."""
-        hook = V1Hook(
+        hook = self._hook(
             "instantiate_start", context, vnf_instance, instantiate_vnf_request
         )
         with hook.cluster(wrong=UNCHANGED_SEND_ROLLBACK, advice=NO_VM_YET) as cluster:
@@ -150,7 +154,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         has not stored yet what it passes as ``vnf``.
         """
         request = instantiate_vnf_request
-        hook = V1Hook("instantiate_end", context, vnf_instance, request, vnf)
+        hook = self._hook("instantiate_end", context, vnf_instance, request, vnf)
         with hook.cluster(wrong=SEND_ROLLBACK, advice=VMS_EXIST) as cluster:
             if cluster:
                 hook.run(Instantiate(cluster))
@@ -163,7 +167,9 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         **_: Any,
     ) -> None:
         """Refuse while other VNFs run on the cluster, or if a part of it would stay."""
-        hook = V1Hook("terminate_start", context, vnf_instance, terminate_vnf_request)
+        hook = self._hook(
+            "terminate_start", context, vnf_instance, terminate_vnf_request
+        )
         if not hook.instance.is_cluster:
             return
         forced = not hook.sent or hook.sent.is_forceful
@@ -187,7 +193,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         **_: Any,
     ) -> None:
         """Remove what the driver has created; also the rollback of an instantiation."""
-        hook = V1Hook("terminate_end", context, vnf_instance, terminate_vnf_request)
+        hook = self._hook("terminate_end", context, vnf_instance, terminate_vnf_request)
         if not hook.instance.is_cluster:
             return
         hook.begin()
@@ -213,7 +219,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         Called for scale-in only, with the ids of the stacks of the group's members
         (``VnfLcmDriver._scale_vnf_pre``).
         """
-        hook = V1Hook("scale_start", context, vnf_instance, scale_vnf_request)
+        hook = self._hook("scale_start", context, vnf_instance, scale_vnf_request)
         with hook.cluster(wrong=UNCHANGED_SEND_FAIL) as cluster:
             if cluster:
                 _refuse_control_planes(cluster.params, hook.sent)
@@ -235,7 +241,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         Called for scale-out only, with the ids of the new ones (``_scale_vnf_post``).
         Tacker ends a retry of a scale-out without calling it.
         """
-        hook = V1Hook("scale_end", context, vnf_instance, scale_vnf_request)
+        hook = self._hook("scale_end", context, vnf_instance, scale_vnf_request)
         with hook.cluster(
             wrong=SEND_ROLLBACK, advice=_SCALE_OUT, retried=False
         ) as cluster:
@@ -257,7 +263,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         self, context: Any, vnf_instance: Any, heal_vnf_request: Any = None, **_: Any
     ) -> None:
         """Remove the nodes that Tacker is about to rebuild, or refuse."""
-        hook = V1Hook("heal_start", context, vnf_instance, heal_vnf_request)
+        hook = self._hook("heal_start", context, vnf_instance, heal_vnf_request)
         with hook.cluster(wrong=UNCHANGED_SEND_FAIL) as cluster:
             if cluster and hook.sent.vnfcs:
                 heal = HealStart(cluster, servers=_healed_servers(hook))
@@ -275,7 +281,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         self, context: Any, vnf_instance: Any, heal_vnf_request: Any = None, **_: Any
     ) -> None:
         """Install the cluster again, or join the rebuilt VMs."""
-        hook = V1Hook("heal_end", context, vnf_instance, heal_vnf_request)
+        hook = self._hook("heal_end", context, vnf_instance, heal_vnf_request)
         with hook.cluster(wrong=SEND_FAIL) as cluster:
             if cluster and hook.sent.vnfcs:
                 hook.run(HealEnd(cluster, servers=_healed_servers(hook)))
@@ -291,7 +297,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
     ) -> None:
         """Refuse a change that the cluster cannot follow, before a port changes."""
         name = "change_external_connectivity_start"
-        hook = V1Hook(name, context, vnf_instance, change_ext_conn_request)
+        hook = self._hook(name, context, vnf_instance, change_ext_conn_request)
         with hook.cluster(wrong=UNCHANGED_SEND_FAIL, advice=CHECK) as cluster:
             if cluster:
                 checks = connectivity_start(cluster, hook.sent.attachments())
@@ -310,7 +316,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
     ) -> None:
         """Adapt the cluster to the new addresses of its VMs."""
         name = "change_external_connectivity_end"
-        hook = V1Hook(name, context, vnf_instance, change_ext_conn_request)
+        hook = self._hook(name, context, vnf_instance, change_ext_conn_request)
         with hook.cluster(wrong=SEND_FAIL, advice=_CONNECTIVITY_END) as cluster:
             if cluster:
                 points = hook.sent.attachments()
@@ -321,7 +327,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         self, context: Any, vnf_instance: Any, modify_vnf_request: Any = None, **_: Any
     ) -> None:
         """Refuse what cannot be done, before Tacker stores what the request wants."""
-        hook = V1Hook("modify_information_start", context, vnf_instance)
+        hook = self._hook("modify_information_start", context, vnf_instance)
         if not _modifies_cluster(hook):
             return
         with hook.cluster(
@@ -335,7 +341,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         self, context: Any, vnf_instance: Any, modify_vnf_request: Any = None, **_: Any
     ) -> None:
         """Give the cluster what the metadata want."""
-        hook = V1Hook("modify_information_end", context, vnf_instance)
+        hook = self._hook("modify_information_end", context, vnf_instance)
         if not _modifies_cluster(hook):
             return
         with hook.cluster(

@@ -30,7 +30,7 @@ prevents that.
 
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,7 @@ from tacker_k8s_mgmt.hooks.advice import FAIL, ROLLBACK, Advice
 from tacker_k8s_mgmt.hooks.v1 import stack
 from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.model.nodes import Count
+from tacker_k8s_mgmt.model.plan import JOINS, NodeChange
 from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.remote.timing import Backoff
@@ -91,15 +92,19 @@ def _groups(instance: V1Instance, sizes: Mapping[str, GroupSize]) -> list[_Group
     levels = instance.scale_levels()
     if not levels or not sizes:
         return []
-    # As Tacker's heal reads the scaling aspects.
-    aspects = tosca_utils.get_scale_group(_ANY_GROUP, instance.vnfd(), {}).get(
-        "scaleGroupDict", {}
-    )
+    aspects = _aspects(instance)
     return [
         _Group(name, size, levels[name], aspects[name])
         for name, size in sizes.items()
         if name in aspects and name in levels
     ]
+
+
+def _aspects(instance: V1Instance) -> Mapping[str, Mapping[str, int]]:
+    """The scaling aspects, as Tacker's heal reads them."""
+    found = tosca_utils.get_scale_group(_ANY_GROUP, instance.vnfd(), {})
+    aspects: Mapping[str, Mapping[str, int]] = found.get("scaleGroupDict", {})
+    return aspects
 
 
 def counts(instance: V1Instance, sizes: Mapping[str, GroupSize]) -> tuple[Count, ...]:
@@ -128,7 +133,20 @@ def scale_level_step(instance: V1Instance, site: Site) -> Step:
             # A retry may begin after this hook.
             instance.save()
 
-    return Step("compare-scale-level", "compare Tacker's scale level with Heat", act)
+    def missing() -> Iterator[NodeChange]:
+        for group in _groups(instance, site.group_sizes()):
+            there = group.size.healthy + group.size.failed
+            if (number := group.counted - there) > 0:
+                why = f"Heat creates what it lacks of the group {group.name}"
+                yield NodeChange(f"{number} new", JOINS, why)
+
+    name = "compare Tacker's scale level with Heat"
+    return Step("compare-scale-level", name, act, reads=True, effects=missing)
+
+
+def step_size(instance: V1Instance, aspect: str) -> int:
+    """How many VMs a step of a scaling aspect is; 1 where the VNFD does not say."""
+    return int(_aspects(instance).get(aspect, {}).get("num", 1))
 
 
 def follow_scale_out(instance: V1Instance, site: Site) -> None:

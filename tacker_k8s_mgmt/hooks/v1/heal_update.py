@@ -56,7 +56,8 @@ def step(site: Any, request: V1Request) -> Step:
             "again.",
         )
 
-    return Step("check-heal-changes", "check that the heal changes no other VM", act)
+    name = "check that the heal changes no other VM"
+    return Step("check-heal-changes", name, act, reads=True)
 
 
 def refuse_hopeless(

@@ -16,6 +16,7 @@ from tacker_k8s_mgmt.hooks.v1 import database, group_sizes, instance, vim_regist
 from tacker_k8s_mgmt.hooks.v1.hook import V1Hook, V1Site
 from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.model.nodes import Count
+from tacker_k8s_mgmt.model.plan import Plan
 from tacker_k8s_mgmt.remote.readonly_site import NoSuchInstance, ReadOnlySite
 from tacker_k8s_mgmt.request.reader import ClusterRequest, names_parameters
 
@@ -125,3 +126,9 @@ class V1Record:
                 "that instantiated it has no k8s_cluster_installation_param."
             )
         return hook, request
+
+    def plan(self, operation: str, body: Mapping[str, Any]) -> Plan:
+        """The plan of an operation; see :func:`.planning.plan`."""
+        from tacker_k8s_mgmt.hooks.v1 import planning
+
+        return planning.plan(self._instance, operation, body)

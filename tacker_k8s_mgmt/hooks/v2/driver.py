@@ -245,6 +245,7 @@ class V2Driver:
                 "check-vm-count",
                 "check that Tacker counts every VM",
                 partial(_see_counted, call),
+                reads=True,
             )
             if not self._scales_out():
                 size = call.size_after_scale_in()
@@ -259,6 +260,7 @@ class V2Driver:
                     "check-scale-out",
                     "check that only workers are added",
                     partial(_see_workers, call, cluster),
+                    reads=True,
                 ),
             )
             hook.run(checks, advice=_OUT_START, followed_by="scale_end")
@@ -523,7 +525,7 @@ def _find_servers(call: HookCall, servers: dict[str, str]) -> Step:
     def look() -> None:
         servers.update(_present(call))
 
-    return Step("find-rebuilt-servers", "find the rebuilt servers", look)
+    return Step("find-rebuilt-servers", "find the rebuilt servers", look, reads=True)
 
 
 def _present(call: HookCall) -> Mapping[str, str]:

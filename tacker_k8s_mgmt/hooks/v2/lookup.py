@@ -5,6 +5,7 @@ The kept parameters have no literal secrets. They are in the requests of the ope
 which Tacker keeps.
 """
 
+import copy
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,7 @@ from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.hooks.v2.hook import V2Hook, V2Site
 from tacker_k8s_mgmt.model.nodes import Count
+from tacker_k8s_mgmt.model.plan import Plan
 from tacker_k8s_mgmt.model.vim import ClusterIdentity
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.remote.readonly_site import NoSuchInstance, ReadOnlySite
@@ -228,6 +230,14 @@ class V2Record:
             )
         hook = Command(call, cfg.CONF)
         return hook, hook.with_former_secrets(self.carried_out, _WAY_OUT)
+
+    def plan(self, operation: str, body: Mapping[str, Any]) -> Plan:
+        """The plan of an operation; see :func:`.planning.plan`."""
+        # Imported late: it brings Tacker's conductor.
+        from tacker_k8s_mgmt.hooks.v2 import planning
+
+        copied = copy.deepcopy(self._instance)
+        return planning.plan(copied, operation, body, self.carried_out)
 
     def carried_out(self) -> list[Mapping[str, Any]]:
         """``additionalParams`` of the operations that succeeded, latest first."""

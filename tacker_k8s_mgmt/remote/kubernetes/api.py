@@ -29,6 +29,7 @@ from tacker_k8s_mgmt.model.nodes import (
     NodeObject,
     one_spelling,
 )
+from tacker_k8s_mgmt.model.plan import PodMove
 from tacker_k8s_mgmt.model.services import PROXY_MODE, PUBLISHED_ANNOTATION, Service
 from tacker_k8s_mgmt.model.vim import ClusterAccess, PersonAccess
 from tacker_k8s_mgmt.remote.kubernetes import draining
@@ -295,6 +296,14 @@ class ClusterApi:
         :raises DrainError: pods are left; names them and the budgets that keep them.
         """
         draining.drain(self._client, self._present(names), policy, self.nodes)
+
+    def drain_outlook(
+        self, names: Sequence[str], policy: DrainPolicy
+    ) -> tuple[PodMove, ...]:
+        """Return the pods that a drain of these nodes would move; changes nothing."""
+        every = self.nodes()
+        nodes = [node for node in every if node.name in names]
+        return draining.outlook(self._client, nodes, policy, every)
 
     def force_evict(self, names: Sequence[str]) -> None:
         """Free the pods and volumes of nodes whose machines no longer exist.

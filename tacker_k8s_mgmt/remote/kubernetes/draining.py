@@ -18,6 +18,7 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import NodeObject
+from tacker_k8s_mgmt.model.plan import PodMove
 from tacker_k8s_mgmt.model.pods import Budget, DrainOutcome, Pod, no_other_node, report
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.timing import Backoff
@@ -145,6 +146,42 @@ def drain(
         )
 
 
+def outlook(
+    client: KubeClient,
+    nodes: Sequence[NodeObject],
+    policy: DrainPolicy,
+    every: Sequence[NodeObject],
+) -> tuple[PodMove, ...]:
+    """Return the pods that a drain would move, and what keeps them; changes nothing.
+
+    :param every: all nodes of the cluster.
+    """
+    if not nodes:
+        return ()
+    leaving, budgets = {node.name for node in nodes}, _budgets(client)
+    found = []
+    for node in nodes:
+        pods = policy.evictable(pods_on(client, node.name))
+        kept = policy.kept(DrainOutcome(node.name, 0, left=pods, budgets=budgets))
+        found += [
+            PodMove(
+                node.name,
+                str(pod),
+                kept.get(pod, ()),
+                blocks=pod in kept and policy.on_failure != "force",
+                lost=not pod.controller,
+                stranded=no_other_node([pod], leaving, every),
+            )
+            for pod in pods
+        ]
+    return tuple(found)
+
+
+def _budgets(client: KubeClient) -> tuple[Budget, ...]:
+    kind = "poddisruptionbudgets"
+    return tuple(client.table(kind, Budget.FIELDS, Budget.read, everywhere=True))
+
+
 def _no_other_node(
     failed: Sequence[DrainOutcome],
     leaving: Sequence[NodeObject],
@@ -236,11 +273,6 @@ class _Drain:
     def _movable(self) -> tuple[Pod, ...]:
         return self._policy.evictable(pods_on(self._client, self._node.name))
 
-    def _budgets(self) -> tuple[Budget, ...]:
-        kind = "poddisruptionbudgets"
-        found = self._client.table(kind, Budget.FIELDS, Budget.read, everywhere=True)
-        return tuple(found)
-
     def _try(self, attempt: DrainAttempt, limit: float) -> DrainOutcome:
         """Make an attempt once; if it failed and has left no pods, it is a success."""
         reason = ""
@@ -258,7 +290,7 @@ class _Drain:
             )
             if not left:
                 return DrainOutcome(self._node.name, self._seconds(), gone=before)
-            budgets = self._budgets()
+            budgets = _budgets(self._client)
         except errors.ConnectError:
             raise
         except errors.K8sMgmtError as error:

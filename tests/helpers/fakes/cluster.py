@@ -11,6 +11,7 @@ from lab.kubeapi.patches import merge
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.node_settings.marks import NodeMetadata, Workload
 from tacker_k8s_mgmt.model.nodes import CORDONED
+from tacker_k8s_mgmt.model.plan import PodMove
 from tacker_k8s_mgmt.model.services import PROXY_MODE, Service
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tests.helpers.fakes.nodes import FakeNode, no_other_node
@@ -134,6 +135,28 @@ class FakeCluster:
             raise self._kept(names, [self._site.budget])
         for name in names:
             self._site.pods.pop(name, None)
+
+    def drain_outlook(
+        self, names: Sequence[str], policy: DrainPolicy
+    ) -> tuple[PodMove, ...]:
+        self._site.touch("cluster.drain_outlook")
+        return tuple(
+            PodMove(
+                name,
+                pod,
+                kept := self.kept_by(name),
+                blocks=bool(kept) and policy.on_failure != "force",
+                stranded=no_other_node(
+                    [self._site.pod_specs.get(pod, {})], names, self.nodes()
+                ),
+            )
+            for name in names
+            for pod in self._site.pods.get(name, ())
+        )
+
+    def kept_by(self, node: str) -> tuple[str, ...]:
+        """What keeps pods on a node."""
+        return (self._site.budget,) if self._site.budget else ()
 
     def _kept(self, names: Sequence[str], outcomes: Sequence[str]) -> errors.DrainError:
         """The error of a drain whose pods stay."""

@@ -91,6 +91,9 @@ class ModelCluster(FakeCluster):
         self._site.forbid("cordoned", names, self._site.serviced)
         return super().cordon(names)
 
+    def kept_by(self, node: str) -> tuple[str, ...]:
+        return ("a budget",) if node in self._site.blocked else ()
+
     def drain(self, names: Sequence[str], policy: DrainPolicy) -> None:
         site = self._site
         site.forbid("drained", names, site.serviced)

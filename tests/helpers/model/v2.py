@@ -55,7 +55,7 @@ def _conf() -> cfg.ConfigOpts:
 CONF = _conf()
 
 
-class _Hook(V2Hook):
+class ModelV2Hook(V2Hook):
     """A call of a hook on the model's site."""
 
     def __init__(self, call: HookCall, tacker: "V2", trouble: Trouble) -> None:
@@ -65,8 +65,11 @@ class _Hook(V2Hook):
         self._tacker, self._trouble = tacker, trouble
 
     def site(self, params: Any) -> AbstractContextManager[Any]:  # type: ignore[override]
-        vims = VimEntry(self.call.instance)
-        return self._tacker.opened(self._trouble, vims=vims)
+        return self._tacker.opened(self._trouble, vims=self.vims())
+
+    def vims(self) -> VimEntry:
+        """The cluster's VIM, in the VNF instance."""
+        return VimEntry(self.call.instance)
 
 
 class V2(Tacker):
@@ -219,7 +222,7 @@ class V2(Tacker):
             call.follow_places()
         try:
             if name not in driver.NOTHING:
-                getattr(driver.V2Driver(_Hook(call, self, trouble)), name)()
+                getattr(driver.V2Driver(ModelV2Hook(call, self, trouble)), name)()
         except Exception:
             operation.data["between"] = call.between
             raise
@@ -287,6 +290,8 @@ class V2(Tacker):
         # A retry replaces what is in the VNFC's place by then.
         there = self.site.every()
         healed = [s for s in dict.fromkeys(self._healed(operation)) if s in there]
+        # What is marked in Heat, any update of the stack replaces.
+        self.site.rebuild((self.site.unfinished & there).difference(healed))
         self.site.rebuild(healed, fails)
 
     def _replace_all(self, operation: Operation, fails: bool) -> None:

@@ -32,7 +32,6 @@ from tacker_k8s_mgmt.remote.kubernetes import (
     owned_objects,
 )
 from tacker_k8s_mgmt.remote.kubernetes.api import ClusterApi
-from tacker_k8s_mgmt.remote.kubernetes.draining import _Drain
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.owned_objects import Manifests
@@ -81,9 +80,9 @@ def _workloads(client: KubeClient) -> None:
 
 def _drained(client: KubeClient) -> None:
     node = NodeObject("w", True, "", "", "", False)
-    one = _Drain(client, node, DrainPolicy(timeout=1))
+    draining.outlook(client, [node], DrainPolicy(), [node])
     for pod in draining.pods_on(client, "w"):
-        for budget in one._budgets():
+        for budget in draining._budgets(client):
             budget.selects(pod)
             budget.forbids(pod)
             str(budget)
@@ -357,7 +356,7 @@ CLUSTER: Mapping[str, Fed] = {
         {"get pods": [POD], "get poddisruptionbudgets": [BUDGET]},
         _drained,
         "draining.pods_on",
-        "draining._Drain._budgets",
+        "draining._budgets",
     ),
     "nodes that go": kube(
         {

@@ -52,7 +52,10 @@ _VERBS = (
 )
 _GROUPS = {
     "app": ("list", "show"),
-    "cluster": (*("access", "check", "kubeconfig", "labels", "list", "show"), *_VERBS),
+    "cluster": (
+        *("access", "check", "kubeconfig", "labels", "list", "plan", "show"),
+        *_VERBS,
+    ),
     "csar": ("build", "check", "cnf"),
     "inventory": ("preview",),
     "params": ("check",),
@@ -71,6 +74,7 @@ def class_name(command: str) -> str:
 #: The module of a command that is not in the one of its group.
 _BESIDE = {
     **dict.fromkeys(("cluster access", "cluster kubeconfig"), "cluster_access"),
+    "cluster plan": "cluster_plan",
     **dict.fromkeys((f"cluster {verb}" for verb in _VERBS), "cluster_verbs"),
 }
 #: Where the class of each command is, as an entry point says it. A command is imported

@@ -6,6 +6,7 @@ They send requests to Tacker, with the login of a cloud, and wait for the operat
 
 import abc
 import argparse
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from tacker_k8s_mgmt.hooks.instance_view import PARAMETERS
 from tacker_k8s_mgmt.model.nodes import Role, role_of
 from tacker_k8s_mgmt.model.yaml_text import mapping
 from tacker_k8s_mgmt.text import short
-from tacker_k8s_mgmt.tools.cli import base
+from tacker_k8s_mgmt.tools.cli import base, host_records, plan_report
 from tacker_k8s_mgmt.tools.cli.base import Command, UsageError
 from tacker_k8s_mgmt.tools.cloud import client
 from tacker_k8s_mgmt.tools.cloud.client import Cloud
@@ -67,8 +68,12 @@ class _Verb(Command):
             action="store_true",
             help="end when Tacker has taken the request",
         )
+        self.add_plan(parser)
         base.add_cloud(parser)
         return parser
+
+    def add_plan(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of a plan, where there is one."""
 
     def add_first(self, parser: argparse.ArgumentParser) -> None:
         """Add what comes before the name."""
@@ -100,6 +105,8 @@ class _Verb(Command):
         if args.print:
             base.show(request.text())
             return base.OK
+        if getattr(args, "plan", False):
+            return self._plan(args, instance, request)
         answer = verbs.send(self._tacker, request)
         operation = former.id if former else ""
         operation = operation or records.location_id(answer.headers.get("location", ""))
@@ -115,6 +122,22 @@ class _Verb(Command):
             base.complain(f"The operation {operation} continues in Tacker.")
             raise
 
+    def _plan(
+        self, args: argparse.Namespace, instance: Instance, request: Request
+    ) -> int:
+        """Show what the request would do."""
+        operation = request.path.rpartition("/")[2]
+        if request.method == "PATCH":
+            operation = "modify"
+        with self.status("Asking …"):
+            body = mapping(request.body)
+            found = plan_report.make(instance.id, operation, body, args.config_file)
+        if args.formatter:
+            base.show(json.dumps(found.document, indent=2))
+        else:
+            found.show()
+        return found.code
+
     def _ended(self, instance: Instance, one: Occurrence) -> int:
         if one.state == self.wanted:
             return base.OK
@@ -128,6 +151,17 @@ class _Verb(Command):
 
 class _Operation(_Verb):
     """A verb that begins an operation."""
+
+    def add_plan(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of its plan."""
+        parser.add_argument(
+            "--plan",
+            action="store_true",
+            help="show what it would do, by `cluster plan`, and send nothing; for this "
+            "the command has to run where `cluster check` runs",
+        )
+        plan_report.add_json(parser)
+        host_records.add_config_file(parser)
 
     def request(
         self, parsed_args: argparse.Namespace, instance: Instance

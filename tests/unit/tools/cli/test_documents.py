@@ -106,8 +106,8 @@ ARGUMENTS = {
     "csar check": ("simple.zip",),
     "csar cnf": ("-o", "cnf.zip"),
 }
-#: What test_app.py compares whole.
-ELSEWHERE = {"app list", "app show"}
+#: What test_app.py and test_plan.py compare whole.
+ELSEWHERE = {"app list", "app show", "cluster plan"}
 
 
 def test_each_report_is_here():

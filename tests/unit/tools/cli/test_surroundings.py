@@ -50,6 +50,7 @@ ARGUMENTS = {
     "runs show": STATE,
     "app show": (journals.VNF, "web", *CONFIG),
     "cluster list": CONFIG,
+    "cluster plan": (journals.VNF, "request.json", *CONFIG),
     "cluster heal": (journals.VNF, "load balancer", "--print"),
     "cluster upgrade": (journals.VNF, journals.VNF, "--print"),
     "cluster label": (journals.VNF, "load balancer", "a=b", "--print"),
