@@ -6,6 +6,7 @@ again, so a run that was stopped continues where it was; ``--again`` starts agai
 """
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from tests import children
 from tests.real.report import Report
 
 STATE = "/var/lib/tacker-k8s-lab-real-test"
+#: Environment variable with the requests' ``ansible.strategy``.
+STRATEGY = "TEST_REAL_STRATEGY"
 #: In this order: the life of a cluster says most.
 SCENARIOS = ("v1_life", "v2_life", "platform", "upgrade", "ha", "faults", "usable")
 
@@ -37,6 +40,9 @@ def parser() -> argparse.ArgumentParser:
         "--also",
         help="release whose Kubernetes an upgrade starts from (default:"
         f" {releases.FORMER}; with a mirror none)",
+    )
+    top.add_argument(
+        "--strategy", help="ansible.strategy of the requests (default: none is given)"
     )
     top.add_argument("--again", action="store_true", help="run what has passed, too")
     top.add_argument("--keep", action="store_true", help="leave the laboratory")
@@ -70,15 +76,14 @@ def everything(
     if processes.run([*lab, "up", *options], cwd=ROOT)[0]:
         return 1
     try:
-        return run(args.scenarios or SCENARIOS, args.again, settings, lab, processes)
+        return run(args, settings, lab, processes)
     finally:
         if not args.keep:
             processes.run([*lab, "down"], cwd=ROOT)
 
 
 def run(
-    scenarios: Sequence[str],
-    again: bool,
+    args: argparse.Namespace,
     settings: Settings,
     lab: Sequence[str],
     processes: children.Children,
@@ -86,23 +91,32 @@ def run(
     """Run scenarios and report each as soon as it has ended."""
     report = Report.of(settings)
     python = str(environments.program(settings, environments.TACKER, "python"))
-    for name in scenarios:
-        if report.has_passed(name) and not again:
-            print(f"==> {name}: passed before", flush=True)
+    strategy = args.strategy or ""
+    titles = {
+        name: f"{name}{strategy and f', {strategy}'}"
+        for name in args.scenarios or SCENARIOS
+    }
+    for name, title in titles.items():
+        if report.has_passed(title) and not args.again:
+            print(f"==> {title}: passed before", flush=True)
             continue
-        print(f"==> {name}", flush=True)
+        print(f"==> {title}", flush=True)
         began = time.time()
         result = settings.state / f"{name}.xml"
         result.unlink(missing_ok=True)
         words = ["-m", "pytest", "-v", "-p", "no:cacheprovider"]
         words += [f"--junitxml={result}", str(Path("tests/real", f"test_{name}.py"))]
-        ended, _ = processes.run([*lab, "exec", "--", python, *words], cwd=ROOT)
-        report.add(name, began, result, ended == 0)
+        ended, _ = processes.run(
+            [*lab, "exec", "--", python, *words],
+            cwd=ROOT,
+            env={**os.environ, STRATEGY: strategy},
+        )
+        report.add(title, began, result, ended == 0)
         if processes.stopped:
             break
     print(report.text())
     print(f"The report: {report.path}")
-    return 0 if all(report.has_passed(name) for name in scenarios) else 1
+    return 0 if all(map(report.has_passed, titles.values())) else 1
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """The real laboratory as the scenarios and fault campaigns see it."""
 
 import json
+import os
 from typing import Any
 
 from lab import client
@@ -10,6 +11,7 @@ from lab.real.site import Site
 from tests.integration.cluster import Cluster
 from tests.integration.laboratory import Lab
 from tests.integration.v2 import LabV2
+from tests.real.__main__ import STRATEGY
 
 #: Seconds after which an operation is abandoned though it moves.
 LONGEST = 4 * 3600.0
@@ -48,6 +50,8 @@ class _Real(Lab):
         body = request.adapted(sample, self.site)
         ours = body["additionalParams"][request.PARAMETERS]
         ours["vim_name"] = cluster.vim_name
+        if strategy := os.environ.get(STRATEGY):
+            ours["ansible"]["strategy"] = strategy
         ours["ansible"]["transferring_inventory_path"] = cluster.directory
         for name, change in changes.items():
             ours[name] = {**ours.get(name, {}), **change}
