@@ -10,6 +10,8 @@ from tacker import objects
 from tacker.db import api, model_base
 from tacker.sol_refactored.conductor import vnflcm_driver_v2
 
+from tests.helpers.known_inventories import known_inventories  # noqa: F401
+
 objects.register_all()
 
 
