@@ -587,6 +587,8 @@ def test_requests_are_checked_where_the_vnfd_cannot_be_read(parts, tmp_path):
 )
 @pytest.mark.parametrize("odd", [None, 7, "", [], {}, [[]], [{}], {"": []}, "x" * 300])
 def test_requests_of_any_shape_are_survived(contents, document, odd):
+    simple = request.read(SIMPLE)
+    later = request.read(scale(additionalParams={ATTRIBUTE: {"drain": {}}}))
     for place in places(document):
         changed = {"": copy.deepcopy(document)}
         holder, steps = changed, ("", *place)
@@ -597,8 +599,7 @@ def test_requests_of_any_shape_are_survived(contents, document, odd):
             read = request.read(changed[""])
         except ValueError:
             continue
-        later = request.read(scale(additionalParams={ATTRIBUTE: {"drain": {}}}))
-        for one, stored in ((read, None), (read, request.read(SIMPLE)), (later, read)):
+        for one, stored in ((read, None), (read, simple), (later, read)):
             found = request_check.findings(one, contents, stored)
             assert all(isinstance(text, str) for text in found.problems)
 
