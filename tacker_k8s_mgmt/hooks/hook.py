@@ -7,7 +7,8 @@ The hooks themselves are the methods of the drivers, in ``v1/driver.py`` and
 
 import abc
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,7 +31,7 @@ from tacker_k8s_mgmt.request.operator_server import OperatorServer
 from tacker_k8s_mgmt.request.profile_document import ResolvedProfile, Source
 from tacker_k8s_mgmt.request.reader import ClusterRequest, RequestReader
 from tacker_k8s_mgmt.request.secrets import Resolver
-from tacker_k8s_mgmt.text import Redactor, in_line
+from tacker_k8s_mgmt.text import Redactor, in_line, short
 
 LOG = logging.getLogger(__name__)
 
@@ -38,6 +39,8 @@ LOG = logging.getLogger(__name__)
 SERVER_STRUCTURES = ("ansible", "bastion")
 # The request cannot be corrected in an operation; what it refers to can.
 _FIX = "If the request is right, fix what it refers to and send `retry`. If not:"
+#: Entries of the metadata in the title of a modification, and characters of each.
+_ENTRIES, _LONGEST = 3, 60
 _LOG_SECONDS = 60.0  # between two lines about one play
 
 
@@ -130,6 +133,10 @@ class Hook(abc.ABC):
     @abc.abstractmethod
     def scale(self) -> tuple[str, str, int | None] | None:
         """Type, aspect and number of steps of the request's scale; None for others."""
+
+    @abc.abstractmethod
+    def healed_vdus(self) -> Sequence[str]:
+        """The VDU of each VNFC that the request of a heal names."""
 
     @abc.abstractmethod
     def begin(self) -> None:
@@ -332,6 +339,7 @@ class Hook(abc.ABC):
     def _details(self, more: Mapping[str, str]) -> dict[str, Any]:
         """What the journal records of the operation at its start, as far as known."""
         known = {"vnf_name": self.vnf_name, "lcm_op_occ_id": self.occurrence, **more}
+        known["subject"] = self._subject()
         details: dict[str, Any] = {name: text for name, text in known.items() if text}
         # Work for a CNF that is scaled has no request of the cluster.
         scale = self.scale() if self.name.startswith("scale_") else None
@@ -342,6 +350,21 @@ class Hook(abc.ABC):
             size = {"direction": direction, "aspect": aspect, "steps": steps or 1}
             details["scale"] = size
         return details
+
+    def _subject(self) -> str:
+        """What a heal or a modification is about; "" for others."""
+        if self.name in ("heal_start", "heal_end"):
+            counted = Counter(self.healed_vdus()).items()
+            vdus = [
+                vdu if number == 1 else f"{number} {vdu}" for vdu, number in counted
+            ]
+            return ", ".join(sorted(vdus)) or "the whole VNF"
+        if self.name in ("modify_information_start", "modify_information_end"):
+            entries = sorted(map(str, self.patch))
+            more = len(entries) - _ENTRIES
+            shown = ", ".join(short(entry, _LONGEST) for entry in entries[:_ENTRIES])
+            return f"{shown} and {more} more" if more > 0 else shown
+        return ""
 
     def _write_metrics(self) -> None:
         """Add the operation to the metrics; it does not fail because of them."""

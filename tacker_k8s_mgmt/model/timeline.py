@@ -84,6 +84,7 @@ class Operation:
     :param verbs: Tacker's for an operation that failed, those that the advice is to
         send; None in journals of former releases.
     :param scale: direction, aspect and number of steps of a scale, in words.
+    :param subject: what a heal or a modification is about, in words.
     :param vnf_name: of the VNF instance.
     :param cnf_name: of the CNF's VNF instance, if the operation is one of a CNF.
     :param occurrence: id of Tacker's LCM operation occurrence.
@@ -106,6 +107,7 @@ class Operation:
     advice: str = ""
     verbs: tuple[str, ...] | None = None
     scale: str = ""
+    subject: str = ""
     vnf_name: str = ""
     cnf_name: str = ""
     occurrence: str = ""
@@ -123,7 +125,8 @@ class Operation:
     def title(self) -> str:
         """Its name for people, with what is recorded of its purpose."""
         name = self.in_names(self.name.replace("_", " ")) or "unknown operation"
-        return f"{name[0].upper()}{name[1:]} {self.scale}".rstrip()
+        subject = f": {self.subject}" if self.subject else ""
+        return f"{name[0].upper()}{name[1:]} {self.scale}".rstrip() + subject
 
     @property
     def cnf(self) -> str:
@@ -256,6 +259,7 @@ class Timeline:
                 operation.cnf_name = untrusted.text_of(record, "cnf_name")
                 operation.occurrence = untrusted.text_of(record, "lcm_op_occ_id")
                 operation.scale = _scale(record)
+                operation.subject = untrusted.text_of(record, "subject")
                 operation.total = int(untrusted.number_of(record, "steps"))
             case "step-start":
                 operation.steps.append(_step(record))

@@ -21,6 +21,7 @@ from tacker_k8s_mgmt.hooks.v1 import hook as context
 from tacker_k8s_mgmt.hooks.v1 import vim_registry
 from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.timeline import Timeline
 from tacker_k8s_mgmt.operations.records import WHOLE_FILE
 from tacker_k8s_mgmt.tools.csar import parts
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
@@ -183,8 +184,14 @@ def test_the_aspect_of_the_control_plane_is_refused_before_a_host_is_asked(
     assert site.calls == []
 
 
-def test_heal_takes_the_servers_of_the_vnfc_resources(manager, site, vnf):
+def titles(state):
+    records, _ = journal.read(journal.path_of(str(state), VNF))
+    return [operation.title for operation in Timeline(records).operations]
+
+
+def test_heal_takes_the_servers_of_the_vnfc_resources(manager, site, vnf, tmp_path):
     call(manager, "heal_start", vnf, heal(55))
+    assert titles(tmp_path) == ["Heal: some"]
     assert site.members == [MASTER, FIVE]
     call(manager, "heal_end", vnf, heal(55), vnf={})
     assert site.members == [MASTER, FIVE, FIFTY_FIVE]
@@ -228,10 +235,11 @@ def test_heal_of_a_control_plane_is_refused(manager, site, vnf):
 
 
 def test_heal_of_the_whole_vnf_removes_and_installs_when_heat_is_done(
-    manager, site, vnf
+    manager, site, vnf, tmp_path
 ):
     former = copy.deepcopy((site.vim, site.owner, site.files))
     call(manager, "heal_start", vnf, heal())
+    assert titles(tmp_path) == ["Heal: the whole VNF"]
     note = site.files.pop(WHOLE_FILE)
     assert (site.vim, site.owner, site.files) == former
     site.files[WHOLE_FILE] = note

@@ -55,6 +55,14 @@ def test_the_operation_and_the_vnf_are_named(tacker):
     assert timeline.vnf_name == "my-cluster"
 
 
+def test_heals_say_what_they_are_about(tacker):
+    instantiate(tacker)
+    heal(tacker, "workerNode-server-5")
+    records, _ = journal.read(journal.path_of(str(tacker.state), VNF))
+    titles = [operation.title for operation in Timeline(records).operations]
+    assert titles[2:] == ["Heal: workerNode"] * 2
+
+
 def test_rollbacks_end_with_their_first_hook(tacker):
     with tacker.world() as site:
         site.faults.add("run cluster")

@@ -115,6 +115,11 @@ class V1Hook(Hook):
     def scale(self) -> tuple[str, str, int | None] | None:
         return self.sent.scale if self.sent else None
 
+    def healed_vdus(self) -> Sequence[str]:
+        vnfcs = self.sent.vnfcs if self.sent else ()
+        every, others = self.instance.vdus(), self.instance.vdus(without=vnfcs)
+        return tuple((every - others).elements())
+
     def site(self, request: ClusterRequest) -> "V1Site":
         return V1Site(self, request)
 

@@ -170,6 +170,16 @@ class V2Hook(Hook):
             return None
         return scale["type"], scale["aspectId"], scale.get("numberOfSteps")
 
+    def healed_vdus(self) -> Sequence[str]:
+        # Those that were rebuilt are listed by other ids: Tacker makes one of the VDU
+        # and the server (``_make_combination_id``).
+        vdus = sorted({str(vnfc["vduId"]) for vnfc in self.call.resources()}, key=len)
+        named = map(str, self.call.request.get("vnfcInstanceId") or ())
+        return tuple(
+            next((vdu for vdu in reversed(vdus) if vnfc.startswith(f"{vdu}-")), vnfc)
+            for vnfc in named
+        )
+
     def site(self, request: ClusterRequest) -> "V2Site":
         return V2Site(self, request)
 

@@ -45,6 +45,9 @@ class PlainHook(Hook):
     def scale(self):
         return None
 
+    def healed_vdus(self):
+        return ()
+
     @contextlib.contextmanager
     def site(self, request):  # type: ignore[override]
         self.done.append("open")

@@ -146,3 +146,23 @@ def test_steps_of_an_operation_may_grow_while_they_are_taken(call):
     with cluster(call):
         call.run(Growing())
     assert "second" in call.done
+
+
+@pytest.mark.parametrize(
+    ("name", "patch", "subject"),
+    [
+        ("modify_information_start", {"b": 1, "a\n": None}, "a, b"),
+        ("modify_information_end", dict.fromkeys("abcde"), "a, b, c and 2 more"),
+        ("modify_information_start", {"x" * 70: 1}, f"{'x' * 60}..."),
+        ("modify_information_start", {}, None),
+        ("heal_start", {}, "2 workerNode, lb"),
+        # Of a CNF, which has VNFCs of its own.
+        ("heal_end of CNF x", {}, None),
+        ("terminate_start", {}, None),
+    ],
+)
+def test_what_an_operation_is_about(call, monkeypatch, name, patch, subject):
+    monkeypatch.setattr(call, "name", name)
+    monkeypatch.setattr(call, "patch", patch)
+    monkeypatch.setattr(call, "healed_vdus", lambda: ("workerNode", "lb", "workerNode"))
+    assert call._details({}).get("subject") == subject
