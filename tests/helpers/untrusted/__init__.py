@@ -38,6 +38,7 @@ TRUSTED: Mapping[str, str] = {
     "tools.tacker.client.Refused.status": _OURS,
     "tools.tacker.client.Tacker.send": "a status of HTTP, which a library has read",
     "tools.tacker.scaling.request_body": _OURS,
+    "tools.cli.commands.runs._port": _ARGPARSE,
     "tools.tacker.scaling.size": _ARGPARSE,
     "tools.csar.build._charts": _OPERATOR,
     "tools.csar.hot._typed": _PACKAGE,
