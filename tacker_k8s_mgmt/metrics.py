@@ -124,7 +124,8 @@ class Totals:
             self.playbook_seconds[place] += sum(
                 step.seconds for step in operation.steps if step.looks
             )
-            self.buckets[(*place, _limit(operation.seconds))] += 1
+            limit = LIMITS[bisect.bisect_left(_BUCKETS, operation.seconds)]
+            self.buckets[(*place, limit)] += 1
         for step in operation.steps:
             self._add_step(place[1], step)
 
@@ -142,10 +143,6 @@ class Totals:
 def _without_ids(name: str) -> str:
     """A name of a limited number: work for a CNF has the id of its VNF instance."""
     return _UUID.sub("", name).rstrip()
-
-
-def _limit(seconds: float) -> str:
-    return LIMITS[bisect.bisect_left(_BUCKETS, seconds)]
 
 
 def latest(timeline: Timeline) -> Mapping[str, Any] | None:

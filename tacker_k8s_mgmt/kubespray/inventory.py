@@ -9,7 +9,7 @@ The files on nodes are those of control planes that the driver reads.
 """
 
 import posixpath
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -96,7 +96,10 @@ def render(
             },
             **_group_vars(params),
             "children": {
-                **{group: _group(names) for group, names in groups.items()},
+                **{
+                    group: {"hosts": {name: {} for name in names}}
+                    for group, names in groups.items()
+                },
                 "k8s_cluster": {
                     "children": {group: {} for group in groups if group != "etcd"},
                     # Not in `all`: localhost would inherit it, and kubespray's local
@@ -279,10 +282,6 @@ def _inert(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _inert(inner) for name, inner in value.items()}
     return _text(value) if isinstance(value, str) else value
-
-
-def _group(names: Iterable[str]) -> Mapping[str, Any]:
-    return {"hosts": {name: {} for name in names}}
 
 
 ADMIN_CONFIG = "/etc/kubernetes/admin.conf"

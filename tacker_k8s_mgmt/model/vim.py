@@ -68,6 +68,26 @@ class PersonAccess:
     ca_certificate: str
 
 
+def kubeconfig(
+    url: str, access: ClusterAccess | PersonAccess, name: str, user: str, context: str
+) -> dict[str, Any]:
+    """The file with which kubectl and Helm reach a cluster.
+
+    :param name: what the cluster is called there, as the user and the context.
+    """
+    authority = base64.b64encode(access.ca_certificate.encode()).decode()
+    server = {"server": url, "certificate-authority-data": authority}
+    place = {"cluster": name, "user": user}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": server}],
+        "users": [{"name": user, "user": {"token": access.token.get_secret_value()}}],
+        "contexts": [{"name": context, "context": place}],
+        "current-context": context,
+    }
+
+
 USER = "tacker-helm"
 #: Its home, and the directory that Tacker puts charts into (``kubernetes_driver.py``).
 CHARTS = "/var/tacker/helm"

@@ -348,14 +348,11 @@ class HealEnd(Operation):
             "set-up-helm",
             "set up Helm on the control plane",
             lambda: registration.prepare(state),
-            probe=lambda: not self._heals_plane(),
+            probe=lambda: not any(map(self._is_target, state.control_planes())),
         )
         return (
             (prepare, *registration.steps(state)) if state.params.cluster.helm else ()
         )
-
-    def _heals_plane(self) -> bool:
-        return any(self._is_target(node) for node in self._state.control_planes())
 
     def _verify_rebuilt(self) -> None:
         """Check that Heat has rebuilt the VMs: Tacker only logs it if it has not."""

@@ -24,9 +24,9 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.features.applications.content import ApplicationRecords, Chart
@@ -187,8 +187,7 @@ _ENDING = ("pending-install", "uninstalling", "uninstalled")
 # Of revisions to which a release can go back.
 _GOOD = ("deployed", "superseded")
 _GONE = "release: not found"
-
-Answer = TypeVar("Answer")
+_AS_JSON = ("--output", "json")
 
 
 class Charts:
@@ -306,12 +305,7 @@ class Charts:
 
     def _hooks(self, name: str, action: str, *where: str) -> int:
         """How many hooks of a release Helm runs at an action."""
-        try:
-            text = self._run(("get", "hooks", name, *where), _SHORT)
-        except errors.CommandFailed as error:
-            if _GONE not in error.fields["tail"]:
-                raise
-            return 0
+        text = self._ask("get", "hooks", name, *where) or ""
         try:
             return manifests.hook_runs(manifests.parse(text), action)
         except Unusable:
@@ -330,12 +324,7 @@ class Charts:
 
     def _part(self, part: str, name: str, namespace: str) -> str:
         """``manifest`` or ``hooks`` of a release; "" if there is none."""
-        try:
-            return self._run(("get", part, name, "--namespace", namespace), _SHORT)
-        except errors.CommandFailed as error:
-            if _GONE not in error.fields["tail"]:
-                raise
-            return ""
+        return self._ask("get", part, name, "--namespace", namespace) or ""
 
     def _keep_at_end(self, name: str, namespace: str) -> None:
         place = (name, namespace)
@@ -364,8 +353,10 @@ class Charts:
             return frozenset()
         if not state:
             return frozenset()
-        history = self._json(("history", name, "--namespace", namespace), list)
+        command = ("history", name, "--namespace", namespace, *_AS_JSON)
+        text = self._run(command, _SHORT)
         with self._understanding("history"):
+            history = list(untrusted.parse_json(text))
             ended = [o for o in history if not o["status"].startswith(_PENDING)]
             good = [one for one in ended if one["status"] in _GOOD]
             now = [one for one in good if one["status"] == "deployed"]
@@ -383,17 +374,18 @@ class Charts:
 
     def _status(self, name: str, namespace: str) -> Mapping[str, Any]:
         """Name, version and status of a release; empty if there is none."""
+        text = self._ask("status", name, "--namespace", namespace, *_AS_JSON)
+        with self._understanding("status"):
+            return {} if text is None else dict(untrusted.parse_json(text))
+
+    def _ask(self, *command: str) -> str | None:
+        """What Helm says about a release; None if there is none."""
         try:
-            return self._json(("status", name, "--namespace", namespace), dict)
+            return self._run(command, _SHORT)
         except errors.CommandFailed as error:
             if _GONE not in error.fields["tail"]:
                 raise
-            return {}
-
-    def _json(self, command: Sequence[str], read: Callable[[Any], Answer]) -> Answer:
-        text = self._run((*command, "--output", "json"), _SHORT)
-        with self._understanding(command[0]):
-            return read(untrusted.parse_json(text))
+            return None
 
     @contextmanager
     def _understanding(self, command: str) -> Iterator[None]:

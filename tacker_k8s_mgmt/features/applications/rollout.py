@@ -279,9 +279,10 @@ class Rollout:
             host.charts.install(*release, keep_volumes=app.volumes == "keep")
         except (errors.CommandFailed, errors.CommandTimeout) as error:
             reason = str(error.fields.get("tail") or error)
-            raise self._error(
-                _BOOTSTRAP, [f"Helm: {reason}", *self._ill(_jobs_of(self._wanted))]
-            ) from error
+            # Those of the chart's hooks, too.
+            jobs = [one for one in self._wanted.rendered if one["kind"] == JOB]
+            causes = [f"Helm: {reason}", *self._ill(jobs)]
+            raise self._error(_BOOTSTRAP, causes) from error
         released = released_objects(host, app.name, app.place)
         self._wait(of_kinds(released, JOB), limit, _BOOTSTRAP, ended)
         workloads = of_kinds(released, *ROLLED_OUT)
@@ -446,11 +447,6 @@ def _digests(good: Content | None) -> dict[str, str]:
     """The digests of the Jobs that were complete, by their titles."""
     jobs = [one for one in good.objects if one["kind"] == JOB] if good else []
     return {title(one): digest_of(one) for one in jobs}
-
-
-def _jobs_of(wanted: Wanted) -> list[Object]:
-    """The Jobs of a chart, with its hooks."""
-    return [one for one in wanted.rendered if one["kind"] == JOB]
 
 
 _STATEFUL, _VOLUME = "StatefulSet", "PersistentVolume"

@@ -228,7 +228,9 @@ class Workloads:
         def count(name: str) -> int:
             return int(status.get(name) or 0)
 
-        nodes = self._client.table("nodes", (".metadata.name", _READY), read=_pair)
+        nodes = self._client.table(
+            "nodes", (".metadata.name", _READY), read=lambda name, ready: (name, ready)
+        )
         silent = {name for name, ready in nodes if "True" not in ready}
         pods = [pod for pod in self._pods(one) if _owner(pod) == metadata["uid"]]
         places = {pod["spec"].get("nodeName") for pod in pods}
@@ -331,10 +333,6 @@ def _selector(one: Object) -> str:
         return f"job-name={one['metadata']['name']}"
     labels = (one["spec"].get("selector") or {}).get("matchLabels") or {}
     return ",".join(f"{name}={labels[name]}" for name in sorted(labels))
-
-
-def _pair(name: str, ready: Sequence[str]) -> tuple[str, Sequence[str]]:
-    return name, ready
 
 
 def _owner(pod: Object) -> str | None:

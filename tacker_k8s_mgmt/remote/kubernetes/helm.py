@@ -8,14 +8,13 @@ Where sudo is sudo-rs, which cannot be configured so, a program of that name run
 it is given as the same user.
 """
 
-import base64
 import json
 from collections.abc import Callable
 
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.vim import CHARTS, USER, ClusterAccess
+from tacker_k8s_mgmt.model.vim import CHARTS, USER, ClusterAccess, kubeconfig
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.accounts import Account
 
@@ -115,7 +114,9 @@ class HelmHost:
         :returns: whether there was none.
         :raises RemoteError: the node refused something, or cannot be reached.
         """
-        text = f"{password.get_secret_value()}\n{self._kubeconfig(access)}"
+        # JSON is YAML, too.
+        config = json.dumps(kubeconfig(self._server, access, "cluster", USER, USER))
+        text = f"{password.get_secret_value()}\n{config}"
         argv = ["sh", "-euc", _PREPARE, "sh", USER, CHARTS]
         try:
             result = self._session.run(argv, stdin=text, timeout=_LIMIT, sudo=True)
@@ -154,24 +155,3 @@ class HelmHost:
         """Unpack what :meth:`charts` has returned on another control plane."""
         argv = ["sh", "-euc", _UNPACK, "sh", CHARTS, USER]
         self._session.run(argv, stdin=charts, timeout=_TRANSFER_LIMIT, sudo=True)
-
-    def _kubeconfig(self, access: ClusterAccess) -> str:
-        """The VIM's access at the node's own API server; JSON is YAML, too."""
-        return json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "cluster", "cluster": self._cluster(access)}],
-                "users": [
-                    {"name": USER, "user": {"token": access.token.get_secret_value()}}
-                ],
-                "contexts": [
-                    {"name": USER, "context": {"cluster": "cluster", "user": USER}}
-                ],
-                "current-context": USER,
-            }
-        )
-
-    def _cluster(self, access: ClusterAccess) -> dict[str, str]:
-        certificate = base64.b64encode(access.ca_certificate.encode()).decode()
-        return {"server": self._server, "certificate-authority-data": certificate}

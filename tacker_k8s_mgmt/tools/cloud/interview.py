@@ -137,6 +137,8 @@ def _link(package: Package, cp: str, network: str, more: Values) -> Values:
     }
 
 
+#: The name of a cluster that nobody names.
+UNNAMED = "kubernetes-cluster"
 #: Answers which Ansible server it is: that of the conductor's tacker.conf.
 OPERATORS = "-"
 #: Options that answer a question each, with their help.
@@ -316,7 +318,7 @@ class Interview:
         """
         if wrong := list(problems(self._package, self._given)):
             raise ValueError("\n".join(wrong))
-        name = self._known("name", "name of the cluster", "kubernetes-cluster")
+        name = self._known("name", "name of the cluster", UNNAMED)
         level = self._level()
         image = self._images()
         self._flavors()

@@ -416,7 +416,7 @@ CLUSTER: Mapping[str, Fed] = {
         "features.applications.host.Charts.revision",
         "features.applications.host.Charts.recover",
         "features.applications.host.Charts._hooks",
-        "features.applications.host.Charts._json",
+        "features.applications.host.Charts._status",
     ),
     "a release's record": parsed(
         {"manifest": json.dumps(CLAIM), "version": 1},

@@ -9,7 +9,6 @@
 """
 
 import argparse
-import base64
 import getpass
 import http.client
 import json
@@ -38,22 +37,8 @@ def kubeconfig_text(cluster: str, person: str, url: str, access: PersonAccess) -
     :param cluster: what it is called there.
     :param url: of the API, as a person reaches it.
     """
-    authority = base64.b64encode(access.ca_certificate.encode()).decode()
     context = f"{person}@{cluster}"
-    place = {"cluster": cluster, "user": person}
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [
-            {
-                "name": cluster,
-                "cluster": {"server": url, "certificate-authority-data": authority},
-            }
-        ],
-        "users": [{"name": person, "user": {"token": access.token.get_secret_value()}}],
-        "contexts": [{"name": context, "context": place}],
-        "current-context": context,
-    }
+    config = vim.kubeconfig(url, access, cluster, person, context)
     return yaml.safe_dump(config, sort_keys=False)
 
 

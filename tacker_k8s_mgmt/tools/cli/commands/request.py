@@ -311,7 +311,7 @@ def _report(
             *(*tacker, "vnf", "package", "show", "PACKAGE_ID"),
             *("-c", "Onboarding State", "-c", "VNFD ID"),
         ],
-        [*lcm, "vnflcm", "create", "VNFD_ID", "--name", _name(args)],
+        [*lcm, "vnflcm", "create", "VNFD_ID", "--name", args.name or interview.UNNAMED],
         [*lcm, "vnflcm", "instantiate", "VNF_INSTANCE_ID", args.output],
         [base.PROGRAM, "runs", "follow", "VNF_INSTANCE_ID", "--wait", "600"],
     ]
@@ -331,7 +331,3 @@ def _split(value: str) -> tuple[str, str]:
     """``VDU=NAME`` in two, or nothing and a name."""
     before, mark, after = value.partition(structure.BEGINNING)
     return before.rstrip("="), f"{mark}{after}"
-
-
-def _name(args: argparse.Namespace) -> str:
-    return str(args.name) or "kubernetes-cluster"
