@@ -295,10 +295,13 @@ def read_request(
     problems = [*body.problems, *(stored.problems if stored else ())]
     absent = _absent(body, stored)
     parsed = None
-    find_profile = source(args.profiles or profiles)
+    request_reader = reader.RequestReader(
+        resolver,
+        find_profile=source(args.profiles or profiles),
+        find_server=find_server,
+    )
     try:
-        find = (find_profile, find_server)
-        parsed = None if absent else _parsed(body, stored, resolver, *find)
+        parsed = None if absent else _parsed(body, stored, request_reader)
     except ParamError as error:
         problems += error.problems
     else:
@@ -352,19 +355,13 @@ def _request(document: Document) -> Request:
 
 
 def _parsed(
-    body: Request,
-    stored: Request | None,
-    resolver: Resolver | None,
-    find_profile: Source,
-    find_server: operator_server.Find,
+    body: Request, stored: Request | None, request_reader: reader.RequestReader
 ) -> ClusterRequest | None:
+    params = body.additional_params
     if stored is None:
-        return reader.RequestReader(
-            resolver, find_profile=find_profile, find_server=find_server
-        ).read(body.additional_params)
-    return reader.RequestReader(
-        resolver, find_profile=find_profile, find_server=find_server
-    ).update(stored.additional_params, body.additional_params, upgrade=body.may_upgrade)
+        return request_reader.read(params)
+    before = stored.additional_params
+    return request_reader.update(before, params, upgrade=body.may_upgrade)
 
 
 def _nothing(body: Request) -> str:
