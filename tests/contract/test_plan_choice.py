@@ -47,7 +47,7 @@ def plan(cluster, monkeypatch):
     """Return a function: the plan of an operation of the v2 API."""
     config.register(cfg.CONF)
     monkeypatch.setattr(v2, "VnfLcmDriverV2", lambda: cluster.driver)
-    cluster.driver.nfvo_client.get_vnfd = lambda *_: cluster._vnfd
+    monkeypatch.setattr(v2, "vnfd_of", lambda _: cluster._vnfd)
 
     def made(operation, **body):
         site, instance = cluster.site, copy.deepcopy(cluster.instance)

@@ -151,13 +151,22 @@ def operation_state(context: Any, occurrence: str) -> str:
     return str(found.operationState) if found else ""
 
 
+def vnfd_of(vnfd_id: str) -> Any:
+    """Tacker's object of a VNFD, with the directory of its package.
+
+    Tacker's own way there takes a lock, for which it writes into its state directory;
+    the packages that it has itself are read without.
+    """
+    context, client = tacker_context.get_admin_context(), nfvo_client.NfvoClient()
+    found = client.nfvo if client.is_local else client
+    return found.get_vnfd(context, vnfd_id)
+
+
 class _CommandSite(V2Site):
     """The site of a command, to which Tacker passes no copy of the package."""
 
     def _package_root(self) -> str:
-        context = tacker_context.get_admin_context()
-        vnfd_id = self._call.instance["vnfdId"]
-        return str(nfvo_client.NfvoClient().get_vnfd(context, vnfd_id).csar_dir)
+        return str(vnfd_of(self._call.instance["vnfdId"]).csar_dir)
 
 
 class Command(V2Hook):

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
-from tacker import context as tacker_context
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.conductor.vnflcm_driver_v2 import VnfLcmDriverV2
 
@@ -27,7 +26,7 @@ from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.hooks.v2.driver import V2Driver
 from tacker_k8s_mgmt.hooks.v2.hook import V2Hook
-from tacker_k8s_mgmt.hooks.v2.lookup import Command, SeenV2Site
+from tacker_k8s_mgmt.hooks.v2.lookup import Command, SeenV2Site, vnfd_of
 from tacker_k8s_mgmt.model.plan import Plan
 from tacker_k8s_mgmt.request.reader import ClusterRequest, merged_metadata
 
@@ -45,7 +44,7 @@ class _Site(SeenV2Site):
     """The read-only site, with the package that the operation has."""
 
     def _package_root(self) -> str:
-        return self._call.package
+        return self._call.package or super()._package_root()
 
 
 class _Hook(PlanningHook, Command):
@@ -120,27 +119,26 @@ def plan(
     :param carried_out: returns ``additionalParams`` of former requests.
     """
     planning = Planning()
+    grant: dict[str, Any] = {}
+    package = ""
     try:
-        vnfd = _vnfd(str(body.get("vnfdId") or instance["vnfdId"]))
-        grant = granted(instance, body, vnfd) if operation == SCALE else {}
+        if operation == SCALE:
+            grant = granted(instance, body, vnfd_of(str(instance["vnfdId"])))
+        elif operation == UPGRADE:
+            package = str(vnfd_of(str(body["vnfdId"])).csar_dir)
     except Exception as error:
         # Of Tacker: its packages, and its own checks of a request.
+        text = str(error).rstrip(".") or type(error).__name__
         raise errors.TackerError(
-            detail="What Tacker would do first cannot be told: "
-            f"{error or type(error).__name__}."
+            detail=f"What Tacker would do first cannot be told: {text}."
         ) from error
-    call = HookCall("", body, instance, grant, package=str(vnfd.csar_dir))
+    call = HookCall("", body, instance, grant, package)
 
     def make(one: HookCall) -> V2Hook:
         return _Hook(one, planning, carried_out)
 
     call_hooks(planning, operation, instance, call, make)
     return planning.plan
-
-
-def _vnfd(vnfd_id: str) -> Any:
-    context = tacker_context.get_admin_context()
-    return VnfLcmDriverV2().nfvo_client.get_vnfd(context, vnfd_id)
 
 
 def granted(

@@ -432,3 +432,37 @@ class TestSeen:
             "shop": ["not on the cluster, although it is wanted"],
             "bare": ["on the cluster, although it is not wanted"],
         }
+
+
+class TestPlan:
+    """What a plan says of applications, and what they then become."""
+
+    def effects(self, cluster, *apps):
+        state = state_of(cluster, wanted(*apps))
+        work = ApplicationsWork(state)
+        work.inspect()
+        found = [
+            one
+            for step in work.changes()
+            if step.probe is None or not step.probe()
+            for one in step.effects()
+        ]
+        return [(one.what, one.former, one.wanted) for one in found]
+
+    def test_new_changed_and_removed(self, cluster, site):
+        new = self.effects(cluster, SHOP)
+        assert new[0] == ("application shop", None, "manifests")
+        before = titles(site)
+        bring(cluster, wanted(SHOP))
+        assert self.effects(cluster, SHOP) == []
+        planned = {what.partition(": ")[2].lower() for what, *_ in new[1:]}
+        assert any(name.startswith("deployment") for name in planned)
+        assert {one for _, former, one in new} == {"manifests", "new"}
+        changed = self.effects(cluster, {**SHOP, "config": DEBUGGED})
+        assert changed[0] == ("application shop", "manifests, applied", "manifests")
+        assert ("there", "changed") in {(a, b) for _, a, b in changed[1:]}
+        assert self.effects(cluster) == [
+            ("application shop", "manifests, applied", None)
+        ]
+        bring(cluster, wanted())
+        assert titles(site) == before

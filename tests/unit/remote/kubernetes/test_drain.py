@@ -441,3 +441,75 @@ def test_a_lost_session_is_an_error_of_its_own(cluster, site, sshd, during):
     with pytest.raises(errors.ConnectionLost):
         cluster.drain(["w1"], policy(timeout=1))
     cutter.join()
+
+
+class TestOutlook:
+    """What a plan says of a drain, and the drain after it."""
+
+    @pytest.mark.parametrize(
+        ("objects", "options", "kept"),
+        [
+            ([bed.deployment("web", 3), pod("bare", "w1")], {}, False),
+            (
+                [bed.budget("web", minAvailable="100%"), bed.deployment("web", 3)],
+                {},
+                True,
+            ),
+            (
+                [
+                    bed.budget("web", minAvailable=0),
+                    with_metadata(bed.budget("web", maxUnavailable=3), name="second"),
+                    bed.deployment("web", 3),
+                ],
+                {},
+                True,
+            ),
+            (
+                [bed.budget("web", minAvailable="100%"), bed.deployment("web", 3)],
+                {"disable_eviction": True},
+                False,
+            ),
+            (
+                [pod("scratch", "w1", volumes=[{"name": "s", "emptyDir": {}}])],
+                {"delete_emptydir_data": False},
+                True,
+            ),
+        ],
+        ids=["free", "budget", "two budgets", "no eviction", "emptyDir"],
+    )
+    def test_it_is_what_the_drain_then_does(
+        self, cluster, site, objects, options, kept
+    ):
+        site.run(bed.daemon_set("agent"), *objects)
+        before = site.pods_on("w1")
+        found = cluster.drain_outlook(["w1"], policy(**options))
+        assert {one.node for one in found} == {"w1"}
+        assert any(one.blocks for one in found) is kept
+        assert site.pods_on("w1") == before
+        moved = {one.pod for one in found}
+        if not kept:
+            drain(cluster, "w1", **options)
+            left = {f"default/{name}" for name in site.pods_on("w1")}
+            assert left == {f"default/{name}" for name in before} - moved
+            return
+        with pytest.raises(errors.DrainError) as caught:
+            drain(cluster, "w1", timeout=2, **options)
+        for one in (one for one in found if one.blocks):
+            assert one.pod in str(caught.value)
+            for reason in one.kept_by:
+                budget = reason.partition(" (")[0]
+                assert budget in str(caught.value) or "emptydir" in reason
+
+    def test_a_forced_drain_is_not_kept(self, cluster, site):
+        site.run(bed.budget("web", minAvailable="100%"), bed.deployment("web", 3))
+        (found,) = cluster.drain_outlook(["w1"], policy(on_failure="force"))
+        assert (found.blocks, len(found.kept_by)) == (False, 1)
+        assert (found.lost, found.stranded) == (False, False)
+
+    def test_a_bare_pod_that_is_bound_to_its_node(self, cluster, site):
+        site.run(pod("b", "w1", nodeSelector={"kubernetes.io/hostname": "w1"}))
+        (found,) = cluster.drain_outlook(["w1"], policy())
+        assert (found.pod, found.lost, found.stranded) == ("default/b", True, True)
+
+    def test_no_node_is_asked_for_nothing(self, cluster, site):
+        assert cluster.drain_outlook(["gone"], policy()) == ()
