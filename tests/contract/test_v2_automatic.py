@@ -38,11 +38,11 @@ from tests.contract.v2_operations import (
     heal,
     instantiate,
     no_secrets,
-    reference,
+    referring,
     scale,
 )
 from tests.helpers import alerts
-from tests.helpers.requests import VNF, additional_params
+from tests.helpers.requests import VNF
 from tests.tree import ROOT
 
 MONITORING = ROOT / "samples" / "v2" / "monitoring"
@@ -132,20 +132,6 @@ def plugin(tacker, monkeypatch):
     made = Plugin(tacker, monkeypatch)
     yield made
     made.forget()
-
-
-def referring(tmp_path):
-    """Parameters whose secrets are all in files on the conductor."""
-    secrets = {
-        "ansible": ("password", "serv3r-secret"),
-        "master_node": ("password", "n0de-secret"),
-        "worker_node": ("password", "n0de-secret"),
-        "external_lb_param": ("ssh_password", "b4lancer-secret"),
-    }
-    given = additional_params()["k8s_cluster_installation_param"]
-    for name, (attribute, secret) in secrets.items():
-        given[name] |= {attribute: reference(tmp_path, name, secret)}
-    return given
 
 
 def enable(tacker, **properties):

@@ -21,7 +21,7 @@ from tests.contract.v2_operations import (
     heal,
     instantiate,
     modify,
-    reference,
+    referring,
     scale,
 )
 from tests.helpers.requests import VNF, additional_params
@@ -33,20 +33,10 @@ OUT = "k8s_nodes:vnfc:workerNode-server-5:maintenance"
 NEW_OUT = "k8s_nodes:vnfc:workerNode-server-5-new:maintenance"
 
 
-@pytest.fixture
-def referring(tacker, tmp_path):
+@pytest.fixture(name="referring")
+def cluster_with_references(tacker, tmp_path):
     """A cluster whose requests only name their secrets."""
-    node = {"password": reference(tmp_path, "node", "n0de-secret")}
-    server = {"password": reference(tmp_path, "server", "serv3r-secret")}
-    balancer = {"ssh_password": reference(tmp_path, "balancer", "b4lancer-secret")}
-    given = additional_params()["k8s_cluster_installation_param"]
-    instantiate(
-        tacker,
-        ansible={**given["ansible"], **server},
-        master_node={**given["master_node"], **node},
-        worker_node={**given["worker_node"], **node},
-        external_lb_param={**given["external_lb_param"], **balancer},
-    )
+    instantiate(tacker, **referring(tmp_path))
     return tacker
 
 

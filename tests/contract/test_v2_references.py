@@ -15,25 +15,14 @@ from tests.contract.v2_operations import (
     heal,
     instantiate,
     no_secrets,
-    reference,
+    referring,
     scale,
     terminate,
 )
-from tests.helpers.requests import additional_params
 
 
 def test_references_need_no_repetition(tacker, tmp_path):
-    node = {"password": reference(tmp_path, "node", "n0de-secret")}
-    server = {"password": reference(tmp_path, "server", "serv3r-secret")}
-    balancer = {"ssh_password": reference(tmp_path, "balancer", "b4lancer-secret")}
-    given = additional_params()["k8s_cluster_installation_param"]
-    instantiate(
-        tacker,
-        ansible={**given["ansible"], **server},
-        master_node={**given["master_node"], **node},
-        worker_node={**given["worker_node"], **node},
-        external_lb_param={**given["external_lb_param"], **balancer},
-    )
+    instantiate(tacker, **referring(tmp_path))
     scale(tacker, "SCALE_OUT", params={})
     heal(tacker, "workerNode-server-5", params={})
     scale(tacker, "SCALE_IN", params={})

@@ -65,6 +65,20 @@ def reference(tmp_path, name, secret):
     return {"file": str(path)}
 
 
+def referring(tmp_path):
+    """Parameters whose secrets are all in files on the conductor."""
+    secrets = {
+        "ansible": ("password", "serv3r-secret"),
+        "master_node": ("password", "n0de-secret"),
+        "worker_node": ("password", "n0de-secret"),
+        "external_lb_param": ("ssh_password", "b4lancer-secret"),
+    }
+    given = additional_params()["k8s_cluster_installation_param"]
+    for name, (attribute, secret) in secrets.items():
+        given[name] |= {attribute: reference(tmp_path, name, secret)}
+    return given
+
+
 def no_secrets(tacker):
     """Nothing that others see has a secret in it."""
     seen = json.dumps([tacker.instance.get("metadata"), tacker.data])
