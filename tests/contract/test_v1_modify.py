@@ -283,13 +283,6 @@ class TestTenants:
         assert "k8s_nodes:worker:label:k8s.io/a has a key" in text
         assert stored(context, vnf) == {"owner": "us"}
 
-    def test_one_with_cnfs_stays(self, modify, site):
-        modify({"k8s_tenants": self.BLUE})
-        site.tenants_in_use = {"blue"}
-        with pytest.raises(errors.StepFailed, match="blue cannot leave: VNFs use"):
-            modify({"k8s_tenants": "[]"})
-        assert set(site.tenant_vims) == {"blue"}
-
     def test_settings_of_nodes_leave_them_alone(self, modify, site):
         modify({"k8s_tenants": self.BLUE})
         site.calls.clear()

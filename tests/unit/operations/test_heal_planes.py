@@ -505,34 +505,27 @@ class TestCutOff:
         heal(site, "server-55")
         assert_whole(site, ONE, THREE, TWO)
 
-    def test_rebuilt_one_is_healed_again(self):
+    def failed_after_its_vm_was_built(self, fault=""):
+        """A heal that has failed: the site and the new VM, silent without a fault."""
         site = AvailableSite()
         heal_start(site, "server-2")
         (new,) = site.rebuild("server-2")
-        site.dead.add(new)
-        with pytest.raises(errors.StepFailed, match=f"no answer from {new}"):
+        wrong = site.faults if fault else site.dead
+        wrong.add(fault or new)
+        why = fault or f"no answer from {new}"
+        with pytest.raises(errors.StepFailed, match=why):
             heal_end(site, new)
-        heal(site, new)
-        assert_whole(site, ONE, THREE, TWO)
+        return site, new
 
-    def test_half_joined_one_is_healed_again(self):
-        site = AvailableSite()
-        heal_start(site, "server-2")
-        (new,) = site.rebuild("server-2")
-        site.faults.add("balancer.install")
-        with pytest.raises(errors.StepFailed):
-            heal_end(site, new)
+    @pytest.mark.parametrize("fault", ["", "balancer.install"])
+    def test_one_that_was_built_or_has_half_joined_is_healed_again(self, fault):
+        site, new = self.failed_after_its_vm_was_built(fault)
         heal(site, new)
         assert_whole(site, ONE, THREE, TWO)
 
     def test_both_hooks_again_for_a_vm_that_is_not_built_again(self):
         """So does a retry in Tacker's v2 API, with the ids of both servers."""
-        site = AvailableSite()
-        heal_start(site, "server-2")
-        (new,) = site.rebuild("server-2")
-        site.faults.add("cluster.uncertified")
-        with pytest.raises(errors.StepFailed):
-            heal_end(site, new)
+        site, new = self.failed_after_its_vm_was_built("cluster.uncertified")
         heal_start(site, "server-2", new)
         heal_end(site, new)
         assert_whole(site, ONE, THREE, TWO)

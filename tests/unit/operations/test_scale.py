@@ -43,6 +43,13 @@ def scale_out_until_joined(site: FakeSite, *faults: str) -> None:
         scale_out(site, "server-6")
 
 
+lost = pytest.mark.parametrize(
+    "lose",
+    [lambda site, vm: site.kill(vm), lambda site, vm: site.dead.add(vm)],
+    ids=["dead", "ready and refuses logins"],
+)
+
+
 class TestScaleOut:
     def test_new_workers_are_members_with_routes(self):
         site = grown(6, 7)
@@ -107,19 +114,10 @@ class TestScaleOut:
         assert SEVEN in site.members
         assert SIX in caplog.text
 
-    def test_dead_member_is_left_out_of_the_facts_and_named(self, caplog):
+    @lost
+    def test_lost_member_is_left_out_of_the_facts_and_named(self, lose, caplog):
         site = grown(6)
-        site.kill("server-5")
-        scale_out(site, "server-6")
-        assert site.runs[0].limit == f"all:localhost:!{FIVE}"
-        assert FIVE in site.listed
-        assert f"leave these nodes out: {FIVE} (No SSH connection" in caplog.text
-
-    def test_ready_member_that_refuses_logins_is_left_out_of_the_facts_too(
-        self, caplog
-    ):
-        site = grown(6)
-        site.dead.add("server-5")
+        lose(site, "server-5")
         scale_out(site, "server-6")
         assert site.runs[0].limit == f"all:localhost:!{FIVE}"
         assert {FIVE, SIX} <= set(site.listed) & set(site.members)
@@ -468,16 +466,10 @@ class TestScaleIn:
         assert [variable["node"] for variable in variables] == [FIFTY_FIVE, FIVE]
         assert variables[1]["reset_nodes"] is False
 
-    def test_dead_worker_that_stays_does_not_hold_up_the_others(self):
+    @lost
+    def test_lost_worker_that_stays_does_not_hold_up_the_others(self, lose):
         site = instantiated()
-        site.kill("server-55")
-        scale_in(site, "server-5")
-        assert site.members == [MASTER, FIFTY_FIVE]
-        assert site.runs[0].limit == f"all:localhost:!{FIFTY_FIVE}"
-
-    def test_ready_worker_that_stays_and_refuses_logins_does_not_either(self):
-        site = instantiated()
-        site.dead.add("server-55")
+        lose(site, "server-55")
         scale_in(site, "server-5")
         assert site.members == [MASTER, FIFTY_FIVE]
         assert site.runs[0].limit == f"all:localhost:!{FIFTY_FIVE}"
