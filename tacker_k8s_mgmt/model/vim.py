@@ -175,8 +175,8 @@ class Vims(VimFinder, Protocol):
 
     def update_helm_hosts(self, hosts: Sequence[str]) -> bool: ...
 
-    def in_use(self, tenant: str | None = None) -> bool:
-        """Whether a VNF runs on a tenant's VIM; None: on any of the cluster."""
+    def users(self, tenant: str | None = None) -> tuple[str, ...]:
+        """The VNFs that run on a tenant's VIM, by name; None: on any of the cluster."""
 
     def remove(self) -> bool: ...
 

@@ -293,11 +293,11 @@ class ConnectivityEnd(Operation):
 
     def _register_vim(self) -> None:
         state = self._state
-        if state.site.vims.in_use():
+        if users := state.site.vims.users():
             raise errors.VimError(
                 detail=f"The cluster is healthy, and its API is at {state.endpoint()}. "
-                "But other VNFs use it as their VIM, and Tacker lets no VIM go to "
-                "another address while it is used.",
+                f"But other VNFs use it as their VIM ({', '.join(users)}), and Tacker "
+                "lets no VIM go to another address while it is used.",
                 hint="Terminate and delete these VNFs.",
             )
         registration.register(state, state.cluster().admin_access())
@@ -374,11 +374,13 @@ def _check(deps: OperationContext, points: Sequence[Attachment]) -> None:
             "or terminate the VNF and instantiate it with the other network.",
         )
     entry = connection_points.entry_point(params)
-    if entry in changing and site.vims.in_use():
+    users = site.vims.users() if entry in changing else ()
+    if users:
         raise errors.UnsupportedOperation(
             detail=f"The request changes {entry}, where Tacker reaches the "
-            "cluster, and other VNFs use the cluster as their VIM: Tacker lets no "
-            "VIM go to another address while it is used.",
+            "cluster, and other VNFs use the cluster as their VIM "
+            f"({', '.join(users)}): Tacker lets no VIM go to another address while it "
+            "is used.",
             hint=f"{_UNCHANGED} Terminate and delete these VNFs first, or leave "
             f"{entry} out of the request.",
         )

@@ -24,9 +24,9 @@ def terminate_start(vims: Vims) -> tuple[Step, ...]:
     """The steps of ``terminate_start``: checks while everything is still there."""
 
     def check_unused() -> None:
-        if vims.in_use():
+        if users := vims.users():
             raise errors.VimError(
-                detail="The cluster is still used as a VIM by another VNF.",
+                detail=f"The cluster is still used as a VIM by {', '.join(users)}.",
                 hint="Terminate and delete the VNFs that run on it; nothing was "
                 "changed.",
             )

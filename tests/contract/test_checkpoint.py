@@ -5,6 +5,7 @@ import io
 import logging
 import types
 import uuid
+from datetime import datetime
 
 import pytest
 
@@ -15,9 +16,12 @@ from oslo_log import formatters, log
 from oslo_utils import timeutils
 from tacker import context as tacker_context
 from tacker import manager, objects
+from tacker.db.nfvo import nfvo_db_plugin
 from tacker.db.vnfm import vnfm_db
 from tacker.objects import fields
+from tacker.plugins.common import constants
 
+from tacker_k8s_mgmt.hooks.v1 import vim_registry
 from tacker_k8s_mgmt.hooks.v1.instance import (
     END_POINT,
     STACK_POINT,
@@ -112,6 +116,26 @@ def test_heal_replaces_vms_whichever_operation_tacker_takes_for_it(context, stat
     V1Instance(context, one).checkpoint(START_POINT)
     taken = objects.VnfLcmOpOcc.get_by_vnf_instance_id(context, one.id)
     assert taken.error_point <= fields.ErrorPoint.PRE_VIM_CONTROL
+
+
+def test_the_vnfs_on_a_vim_are_those_for_which_tacker_keeps_it(context, monkeypatch):
+    ids = {name: str(uuid.uuid4()) for name in ("ours", "theirs", "free", "", "web")}
+    rows = [("web", "ours"), ("", "ours"), ("elsewhere", "theirs"), ("gone", "free")]
+    for name, vim in rows:
+        one = {"id": ids.get(name) or str(uuid.uuid4()), "name": name}
+        # Tacker keeps the rows of those that were deleted.
+        one["deleted_at"] = timeutils.utcnow() if name == "gone" else datetime.min
+        row = {**one, "tenant_id": "t", "vim_id": ids[vim], "status": "ACTIVE"}
+        context.session.add(vnfm_db.VNF(**row))
+    context.session.flush()
+    plugin = object.__new__(nfvo_db_plugin.NfvoPluginDb)
+    plugins = {constants.NFVO: plugin}
+    monkeypatch.setattr(manager.TackerManager, "get_service_plugins", lambda: plugins)
+    registry = vim_registry.VimRegistry(V1Instance(context, Instance()))
+    monkeypatch.setattr(registry, "_ask", lambda question, *_: question(context))
+    for vim, users in {"ours": {"web", ids[""]}, "free": set()}.items():
+        monkeypatch.setattr(registry, "_find", lambda _, found=ids[vim]: found)
+        assert set(registry.users("")) == users
 
 
 def test_instance_and_scaling_groups_are_saved_first(context, plugin):

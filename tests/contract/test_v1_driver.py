@@ -355,9 +355,9 @@ class TestVims:
     def test_vim_in_use_is_known_before_and_refused_after(self, plugin):
         one = saved_instance()
         registry = vim_registry.VimRegistry(V1Instance(CONTEXT, one))
-        assert not registry.in_use()
+        assert not registry.users()
         plugin.used.add(registry.register(spec()))
-        assert registry.in_use()
+        assert registry.users()
         with pytest.raises(errors.VimError, match="still used"):
             registry.remove()
 

@@ -208,7 +208,7 @@ class TestCnf:
         """What is done to the cluster, in place of doing it."""
         found = []
 
-        def work(cluster, name, operation, advice, followed_by):
+        def work(cluster, name, operation, advice, followed_by, details):
             services = [one.name for one in operation.keywords["params"].services]
             found.append((cluster, operation.func, services))
 

@@ -93,7 +93,7 @@ def test_metadata_that_name_a_vim_of_others_have_it_neither_changed_nor_removed(
     one.vnf_metadata = {VIM_KEY: theirs}
     plugin.used.add(theirs)
     assert registry(one).registered() == ()
-    assert not registry(one).in_use()
+    assert not registry(one).users()
     assert registry(one).register(spec()) != theirs
     one.vnf_metadata = {VIM_KEY: theirs}
     registry(one).remove()
@@ -131,7 +131,7 @@ def test_the_clusters_own_stays_when_a_tenants_is_removed(plugin):
 
 def test_what_is_not_there_is_not_in_use(plugin, monkeypatch):
     monkeypatch.setattr(plugin, "is_vim_still_in_use", None)
-    assert not registry(saved_instance()).in_use()
+    assert not registry(saved_instance()).users()
 
 
 def test_present_token_is_written_into_a_vim_also_while_it_is_in_use(plugin):
@@ -199,7 +199,7 @@ def test_a_vim_in_use_at_the_same_address_stays_however_that_is_written(
     if same:
         assert registry(one).register(wanted) == first
     else:
-        with pytest.raises(errors.VimError, match="is still used by a VNF"):
+        with pytest.raises(errors.VimError, match="is still used by another VNF"):
             registry(one).register(wanted)
     assert list(plugin.vims) == [first]
 
@@ -345,9 +345,9 @@ def test_one_in_use_keeps_the_cluster(plugin):
     registry(one).register(spec())
     blue, _ = (registry(one).register(of(name)) for name in ("blue", "red"))
     plugin.used.add(blue)
-    assert registry(one).in_use()
-    assert registry(one).in_use("blue")
-    assert not registry(one).in_use("red")
+    assert registry(one).users()
+    assert registry(one).users("blue")
+    assert not registry(one).users("red")
     with pytest.raises(errors.VimError, match="of tenant blue is still used"):
         registry(one).remove_tenant("blue")
 

@@ -462,10 +462,10 @@ class TenantsWork(Work):
 
     def _kept(self, name: str) -> Iterator[str]:
         """Why a tenant cannot leave."""
-        if self._state.site.vims.in_use(name):
+        if users := self._state.site.vims.users(name):
             yield (
-                f"tenant {name} cannot leave: VNFs use its VIM; terminate and delete "
-                "them first"
+                f"tenant {name} cannot leave: VNFs use its VIM ({', '.join(users)}); "
+                "terminate and delete them first"
             )
         manifests = self._state.manifests()
         content = manifests.content(name)

@@ -17,13 +17,16 @@ The VIM also has the login with which Tacker's v1 API runs Helm
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from oslo_log import log as logging
 from pydantic import SecretStr
 from tacker import manager, objects
 from tacker.common import exceptions
+from tacker.db.vnfm import vnfm_db
 from tacker.extensions import nfvo
 from tacker.plugins.common import constants
 from tacker.vnfm import vim_client
@@ -118,6 +121,14 @@ def ours(vim: Mapping[str, Any]) -> dict[str, Any] | None:
     info = (vim.get("extra") or {}).get(HELM_INFO)
     is_ours = isinstance(info, dict) and info.get(HELM_USERNAME) == USER
     return info if is_ours else None
+
+
+def _users(context: Any, vim_id: str) -> tuple[str, ...]:
+    """The names of the VNFs for which Tacker keeps a VIM; their ids without a name."""
+    rows = context.session.query(vnfm_db.VNF.name, vnfm_db.VNF.id)
+    # The rows of VNFs that were deleted stay, with another date.
+    present = rows.filter_by(vim_id=vim_id, deleted_at=datetime.min)
+    return tuple(str(name or id_) for name, id_ in present)
 
 
 # Seconds for Tacker, Barbican and the cluster's API, which Tacker asks without a limit.
@@ -272,8 +283,8 @@ class VimRegistry:
                 f"extra.{HELM_INFO} of the cluster's VIM ({type(exc).__name__})."
             ) from None
 
-    def in_use(self, tenant: str | None = None) -> bool:
-        """Whether a VNF runs on the cluster.
+    def users(self, tenant: str | None = None) -> tuple[str, ...]:
+        """The VNFs that run on the cluster, by their names.
 
         Tacker's ``NfvoPlugin.delete_vim`` refuses then, even for a terminated VNF that
         has not been deleted.
@@ -281,15 +292,16 @@ class VimRegistry:
         :param tenant: of whose VIM that is asked; None: of the cluster's and of all.
         """
         if tenant is None:
-            return any(map(self.in_use, ("", *self.of_tenants())))
+            every = map(self.users, ("", *self.of_tenants()))
+            return tuple(dict.fromkeys(chain.from_iterable(every)))
         vim_id = self._find(tenant)
         if vim_id is None:
-            return False
+            return ()
         try:
             self._ask(lambda own: self._plugin.is_vim_still_in_use(own, vim_id))
         except nfvo.VimInUseException:
-            return True
-        return False
+            return self._ask(partial(_users, vim_id=vim_id)) or ("another VNF",)
+        return ()
 
     def remove(self) -> bool:
         """Remove the VIMs from the registry and from the VNF instance.
@@ -316,7 +328,8 @@ class VimRegistry:
                 self._ask(partial(self._delete, tenant), _LIMIT)
             except nfvo.VimInUseException:
                 raise errors.VimError(
-                    detail=f"The VIM {vim_id} of {whose} is still used by a VNF.",
+                    detail=f"The VIM {vim_id} of {whose} is still used by "
+                    f"{', '.join(self.users(tenant))}.",
                     hint="Terminate and delete the VNFs that run on it.",
                 ) from None
             except Exception as exc:

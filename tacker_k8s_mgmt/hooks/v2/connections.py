@@ -120,9 +120,9 @@ class VimEntry:
             entry = self._infos.pop(name)
             self._infos[_longest(name, self._infos)] = entry
 
-    def in_use(self, tenant: str | None = None) -> bool:
-        """False: the v2 API does not know whether another VNF runs on the cluster."""
-        return False
+    def users(self, tenant: str | None = None) -> tuple[str, ...]:
+        """None: the v2 API does not know whether another VNF runs on the cluster."""
+        return ()
 
     def registered(self) -> tuple[Vim, ...]:
         """The cluster's entry, if there is one. Changes nothing.

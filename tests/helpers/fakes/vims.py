@@ -39,10 +39,11 @@ class FakeVims:
         self._site.change("vim", replace(spec, helm=login))
         return True
 
-    def in_use(self, tenant: str | None = None) -> bool:
+    def users(self, tenant: str | None = None) -> tuple[str, ...]:
         if tenant is None:
-            return self._site.vim_in_use or bool(self._site.tenants_in_use)
-        return tenant in self._site.tenants_in_use
+            any_use = self._site.vim_in_use or self._site.tenants_in_use
+            return ("cnf",) if any_use else ()
+        return ("cnf",) if tenant in self._site.tenants_in_use else ()
 
     def of_tenants(self) -> Mapping[str, Vim] | None:
         self._site.touch("vims.of_tenants")
