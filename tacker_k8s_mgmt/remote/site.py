@@ -570,12 +570,13 @@ class Site(Vnf):
         return ClusterApi(*self.api_access(control_plane))
 
     def api_access(self, control_plane: Node) -> tuple[Session, str, float]:
-        """Return what kubectl on a control-plane node needs.
-
-        At last the seconds for the restart of an API server.
-        """
+        """Return what kubectl on a control-plane node needs."""
         url = api_url(control_plane.address, API_PORT)
-        return self._vms.get(control_plane), url, float(self._options.api_timeout)
+        return self._vms.get(control_plane), url, self._api_patience()
+
+    def _api_patience(self) -> float:
+        """Seconds for the restart of an API server."""
+        return float(self._options.api_timeout)
 
     def client(
         self, connect: Callable[["Site", Node], Client], control_plane: Node

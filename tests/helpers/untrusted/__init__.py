@@ -75,7 +75,7 @@ TRUSTED: Mapping[str, str] = {
     "unit/remote/ansible/test_events_history.py::test_garbage_gives_no_estimate_and_is_replaced",
     "remote.ansible.run_files.k8s_mgmt_events.uptime": "a file of the kernel's",
     "remote.kubernetes.draining._Drain._repeated": _OURS,
-    "remote.site.Site.api_access": _OURS,
+    "remote.site.Site._api_patience": _OURS,
     "request.fields._mtu": _OURS,
     "tools.csar.archive._blocks": _PACKAGE,
     "tools.csar.archive._head": _PACKAGE,

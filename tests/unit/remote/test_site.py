@@ -31,6 +31,14 @@ def test_the_mtu_of_a_nodes_interface(links, expected):
     assert vms.nic_mtu(links) == expected
 
 
+@pytest.mark.parametrize(("kind", "expected"), [(Site, 60.0), (ReadOnlySite, 0.0)])
+def test_only_an_operation_waits_for_the_restart_of_an_api_server(kind, expected):
+    site = mock.MagicMock(_options=SimpleNamespace(api_timeout=60))
+    site._api_patience = lambda: kind._api_patience(site)
+    *_, patience = kind.api_access(site, machine(Role.CONTROL_PLANE, 4))
+    assert patience == expected
+
+
 REGISTRY = {"connection_type": 0, "server": "r.example.org:5000"}
 NAMED = {**REGISTRY, "hosts_string": "192.0.2.9 r.example.org"}
 
