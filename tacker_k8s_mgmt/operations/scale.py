@@ -18,11 +18,7 @@ from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
 from tacker_k8s_mgmt.model.plan import LEAVES
 from tacker_k8s_mgmt.operations import balancing, playbook_inputs, preconditions
-from tacker_k8s_mgmt.operations.compare import (
-    compare,
-    rebuilt_too,
-    refuse_unfinished,
-)
+from tacker_k8s_mgmt.operations.compare import compare, rebuilt_too, refuse_unfinished
 from tacker_k8s_mgmt.operations.join import Join
 from tacker_k8s_mgmt.operations.leave import Leave, delete_nodes
 from tacker_k8s_mgmt.operations.state import ClusterState, OperationContext

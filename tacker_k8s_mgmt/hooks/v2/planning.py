@@ -60,7 +60,6 @@ class _Hook(PlanningHook, Command):
         self.planning, self._carried_out = planning, carried_out
 
     def request(self, *, former: Any = None, **how: Any) -> ClusterRequest | None:
-        """See :meth:`.V2Hook.request`."""
         return super().request(former=former and self._carried_out, **how)
 
     def site(self, params: ClusterRequest) -> SeenV2Site:

@@ -32,7 +32,6 @@ class ClusterPlan(Report):
     reports_failures = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("vnf", metavar="VNF", help="id or name of the VNF instance")
         parser.add_argument(
@@ -42,7 +41,6 @@ class ClusterPlan(Report):
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Make the plan."""
         # Imported late: they bring the model of all parameters.
         from tacker_k8s_mgmt.tools.cli import request_input
         from tacker_k8s_mgmt.tools.csar import body
