@@ -164,7 +164,8 @@ def nothing(state_path: str, vnf: str | None = None) -> NotDone:
 def state(operation: Operation) -> str:
     """Where an operation is, or how it ended."""
     if operation.ended is not None:
-        return f"{operation.outcome} after {in_words(operation.seconds)}"
+        verbs = f": {' or '.join(operation.verbs)}" if operation.verbs else ""
+        return f"{operation.outcome} after {in_words(operation.seconds)}{verbs}"
     alive = operation.sign_of_life(time.time())
     step = operation.current
     if step is None:

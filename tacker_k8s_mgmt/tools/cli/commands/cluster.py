@@ -29,6 +29,8 @@ from tacker_k8s_mgmt.tools.cli import base, cluster_report, host_records
 from tacker_k8s_mgmt.tools.cli.base import Lister
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
 from tacker_k8s_mgmt.tools.render.console import Console
+from tacker_k8s_mgmt.tools.tacker.records import FAILED_TEMP
+from tacker_k8s_mgmt.tools.tacker.table import verbs_for
 
 if TYPE_CHECKING:
     from tacker_k8s_mgmt.features.node_settings.feature import (
@@ -380,13 +382,32 @@ class _Vms(FormattableColumn[Mapping[str, int]]):
         return dict(self._value)
 
 
+class _State(FormattableColumn[tuple[str, str]]):
+    """The state of an operation, and the verbs that Tacker takes for it."""
+
+    def human_readable(self) -> str:
+        """Return both."""
+        state, verbs = self._value
+        return f"{state}: {verbs}" if verbs else state
+
+    def machine_readable(self) -> str:
+        """Return the state alone."""
+        return self._value[0]
+
+
+def _with_verbs(one: Any) -> _State:
+    is_open = one.operation_state == FAILED_TEMP
+    verbs = verbs_for(one.api, one.operation) if is_open else ()
+    return _State((one.operation_state, " or ".join(verb.value for verb in verbs)))
+
+
 class ClusterList(Lister):
     """List the clusters that Tacker records, with their open or last operation.
 
     List the VNF instances of Tacker's v1 and v2 API, of all projects, which are
     clusters or for which a request had the parameters of one: state, VIM, URL of the
     API, how many VMs Tacker lists for each VDU, and the operation that is not over,
-    else the last one.
+    else the last one. Those in FAILED_TEMP come first, with the verbs for them.
 
     No cluster is asked; `cluster check` does that. It runs where `cluster check` runs.
     """
@@ -416,7 +437,7 @@ class ClusterList(Lister):
                 *(one.vnf_id, base.Name((one.name, one.vnf_id)), one.api, one.state),
                 *(one.vim, one.url),
                 _Vms(one.vms),
-                *(one.operation, one.operation_state, one.operation_id),
+                *(one.operation, _with_verbs(one), one.operation_id),
             )
-            for one in found
+            for one in sorted(found, key=lambda one: one.operation_state != FAILED_TEMP)
         )

@@ -220,7 +220,11 @@ _COLUMNS = (
 
 
 class RunsList(Lister):
-    """List VNF instances with their last operation."""
+    """List VNF instances with their last operation.
+
+    Those whose operation has failed come first, each with the verbs that Tacker takes
+    for it.
+    """
 
     examples = ("tacker-k8s-mgmt runs list", "tacker-k8s-mgmt runs list --long")
     main_columns = ("VNF Name", "Hook", "Started", "State")
@@ -249,9 +253,10 @@ class RunsList(Lister):
 
 
 def _rows(state_path: str, known: Sequence[str]) -> Iterator[Sequence[Any]]:
-    for vnf_id in known:
-        timeline = host_records.timeline(state_path, vnf_id)
-        if last := timeline.last:
+    timelines = [(one, host_records.timeline(state_path, one)) for one in known]
+    recorded = [(*one, one[1].last) for one in timelines]
+    for vnf_id, timeline, last in sorted(recorded, key=_is_no_failure):
+        if last:
             yield (
                 *(vnf_id, base.Name((timeline.vnf_name, vnf_id))),
                 *(last.occurrence, last.hook_name),
@@ -261,6 +266,12 @@ def _rows(state_path: str, known: Sequence[str]) -> Iterator[Sequence[Any]]:
                     host_records.state(last),
                 ),
             )
+
+
+def _is_no_failure(row: tuple[str, Timeline, Operation | None]) -> bool:
+    """Sorts those first whose last operation waits for a verb."""
+    last = row[2]
+    return last is None or not last.failed
 
 
 class RunsMetrics(Command):

@@ -13,6 +13,7 @@ import pytest
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.hooks.instance_view import ClusterSummary
 from tacker_k8s_mgmt.status.facts import HealCommands
 from tacker_k8s_mgmt.tools.cli import cluster_report as command
 from tacker_k8s_mgmt.tools.cli import host_records, main
@@ -410,3 +411,28 @@ class TestWatch:
         assert main(["cluster", "check", VNF, "--watch"]) == 130
         out = capsys.readouterr().out
         assert out.index("Could not be asked: Heat") < out.index("No differences.")
+
+
+def test_clusters_that_wait_for_a_verb_come_first(monkeypatch, capsys):
+    def summary(name, api, operation, state):
+        known = {"operation": operation, "operation_state": state}
+        return ClusterSummary(name, name, api, "INSTANTIATED", **known)
+
+    found = [
+        summary("a", "v1", "HEAL", "COMPLETED"),
+        summary("b", "v1", "HEAL", "FAILED_TEMP"),
+        summary("c", "v2", "INSTANTIATE", "FAILED_TEMP"),
+        # Its direction is not known here.
+        summary("d", "v2", "SCALE", "FAILED_TEMP"),
+    ]
+    lookup = types.SimpleNamespace(listed=lambda files: found)
+    monkeypatch.setattr(host_records, "lookup", lambda: lookup)
+    words = ["cluster", "list", "-c", "VNF Name", "-c", "Operation State"]
+    assert main([*words, "-f", "json"]) == 0
+    rows = [tuple(row.values()) for row in json.loads(capsys.readouterr().out)]
+    assert rows == [*((name, "FAILED_TEMP") for name in "bcd"), ("a", "COMPLETED")]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "| b        | FAILED_TEMP: retry or fail             |" in out
+    assert "| c        | FAILED_TEMP: retry or rollback or fail |" in out
+    assert re.search(r"\| d +\| FAILED_TEMP +\|", out)

@@ -773,6 +773,17 @@ def test_follow_prints_one_document_when_the_operation_has_ended(
     assert document["error"] == ERROR
 
 
+def test_what_has_failed_comes_first_with_its_verbs(tmp_path, capsys):
+    one = Recorder(tmp_path, "scale_end").begin(1)
+    one.end("failed", error=ERROR, verbs=["retry", "rollback", "fail"])
+    completed(tmp_path, vnf_id=OTHER)
+    assert runs(tmp_path, "list", "-f", "json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["VNF Instance ID"] for row in rows] == [VNF, OTHER]
+    assert rows[0]["State"] == "failed after 4.5 s: retry or rollback or fail"
+    assert rows[1]["State"] == "completed after 4.5 s"
+
+
 def test_hooks_of_a_cnf_have_its_name(tmp_path, capsys):
     hooks = [f"instantiate_{part} of CNF {OTHER}" for part in ("start", "end")]
     start, end = Recorder(tmp_path, hooks[0]), Recorder(tmp_path, hooks[1])
