@@ -382,7 +382,7 @@ class _Vms(FormattableColumn[Mapping[str, int]]):
         return dict(self._value)
 
 
-class _State(FormattableColumn[tuple[str, str]]):
+class _State(FormattableColumn[Any]):
     """The state of an operation, and the verbs that Tacker takes for it."""
 
     def human_readable(self) -> str:
