@@ -392,7 +392,7 @@ class _State(FormattableColumn[Any]):
 
     def machine_readable(self) -> str:
         """Return the state alone."""
-        return self._value[0]
+        return str(self._value[0])
 
 
 def _with_verbs(one: Any) -> _State:
