@@ -5,15 +5,18 @@ A hook of Tacker makes its operation and has :meth:`.Hook.run` take the steps. H
 ``run`` plans them instead.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.hook import Hook
 from tacker_k8s_mgmt.model.plan import (
+    CHECKED,
     JOINS,
     TO_DO,
+    Difference,
     NodeChange,
     Plan,
     PlannedStep,
@@ -21,7 +24,10 @@ from tacker_k8s_mgmt.model.plan import (
 )
 from tacker_k8s_mgmt.operations.plan import plan_of
 from tacker_k8s_mgmt.operations.step import Operation
+from tacker_k8s_mgmt.request import reader
+from tacker_k8s_mgmt.request.reader import ClusterRequest
 
+_PARAMETERS = "parameters"
 #: The operations that can be planned, as the paths of Tacker's API end.
 HEAL, SCALE, MODIFY, UPGRADE = "heal", "scale", "modify", "change_vnfpkg"
 
@@ -55,12 +61,30 @@ class Planning:
         except errors.K8sMgmtError as error:
             self.plan += Plan(refusal=Refusal("", str(error)))
 
+    def change_parameters(self, hook: str, changes: Iterable[Difference]) -> None:
+        """Add what the request changes of the parameters, once."""
+        effects = tuple(changes)
+        if effects and not any(one.kind == _PARAMETERS for one in self.plan.steps):
+            name = "read the parameters"
+            step = PlannedStep(hook, _PARAMETERS, name, CHECKED, effects)
+            self.plan += Plan((step,))
+
     def create(self, number: int) -> None:
         """Add the workers whose VMs Heat creates between the hooks."""
         new = NodeChange(f"{number} new", JOINS, "Heat creates VM and address")
         step = PlannedStep("", "create-vms", "create the VMs", TO_DO, (new,))
         if not self.plan.refusal:
             self.plan += Plan((step,))
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """The attributes of a structure by their dotted names, as text."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}.{key}" if name else str(key))
+    elif value is not None:
+        text = isinstance(value, str)
+        yield name, value if text else json.dumps(value, sort_keys=True)
 
 
 class PlanningHook(Hook):
@@ -73,6 +97,26 @@ class PlanningHook(Hook):
 
     def begin(self) -> None:
         """Nothing: no operation of Tacker begins."""
+
+    def request(self, **how: Any) -> ClusterRequest | None:
+        """See :meth:`.Hook.request`; what it changes is a part of the plan."""
+        found = super().request(**how)
+        if found:
+            self.planning.change_parameters(self.name, self._changed(found))
+        return found
+
+    def _changed(self, request: ClusterRequest) -> Iterator[Difference]:
+        stored, later = self.parameters()
+        # Without secrets: they are not compared, and never shown.
+        before, given = (
+            dict(_leaves(reader.without_secrets(one or {}).get(reader.ATTRIBUTE)))
+            for one in (stored, later)
+        )
+        for name, value in given.items():
+            if before.get(name) != value:
+                yield Difference(name, before.get(name), value)
+        for name in sorted(request.changed_logins):
+            yield Difference(f"{name}: login", "the former one", "that of the request")
 
     def run(self, operation: Operation, **_: Any) -> None:
         """Plan the steps of an operation; see :meth:`.Hook.run`."""

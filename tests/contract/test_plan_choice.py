@@ -23,6 +23,7 @@ from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.hooks.v2 import planning as v2
 from tacker_k8s_mgmt.hooks.v2 import stack
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
+from tacker_k8s_mgmt.request.reader import ATTRIBUTE
 from tests.contract.heat_groups import group
 from tests.contract.test_v1_scale_in_choice import GROUP, HOT, announced, named
 from tests.contract.v2_operations import (
@@ -114,6 +115,20 @@ class TestV2:
             scale(cluster, "SCALE_IN", {})
         assert "k8s_cluster_installation_param has" in found.refusal.text
         assert found.refusal.text[:60] in caught.value.detail
+
+    def test_parameters_that_the_request_changes(self, cluster, plan):
+        ours = REPEATED[ATTRIBUTE]
+        worker = {**ours["worker_node"], "password": "an0ther-secret"}
+        given = {ATTRIBUTE: {**ours, "drain": {"timeout": 9}, "worker_node": worker}}
+        found = plan("scale", **scales("SCALE_IN", additionalParams=given))
+        assert [(one.what, one.former, one.wanted) for one in found.differences] == [
+            ("drain.timeout", None, "9"),
+        ]
+        assert "an0ther" not in repr(found)
+        kept = copy.deepcopy(cluster.instance["metadata"]["k8s_mgmt"]["parameters"])
+        scale(cluster, "SCALE_IN", given)
+        # They are for the one operation.
+        assert cluster.instance["metadata"]["k8s_mgmt"]["parameters"] == kept
 
     def test_an_aspect_that_tacker_does_not_know(self, plan):
         with pytest.raises(errors.TackerError, match="cannot be told"):

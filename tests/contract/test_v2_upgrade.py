@@ -10,10 +10,12 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks.planning import UPGRADE, Planning, PlanningHook
 from tacker_k8s_mgmt.hooks.v2 import driver
 from tacker_k8s_mgmt.hooks.v2 import hook as context
 from tacker_k8s_mgmt.hooks.v2.call import HookCall
 from tacker_k8s_mgmt.hooks.v2.hook import read
+from tacker_k8s_mgmt.hooks.v2.planning import call_hooks
 from tacker_k8s_mgmt.request import reader as parameters
 from tacker_k8s_mgmt.tools.csar import parts
 from tacker_k8s_mgmt.tools.csar.build import build
@@ -200,3 +202,48 @@ def test_a_rollback_keeps_the_scale_levels(made):
     rollback_end(after)
     assert after.call.instance["instantiatedVnfInfo"]["scaleStatus"] == levels
     assert after.call.between == {}
+
+
+class TestPlan:
+    """The plan of an upgrade, by the hooks, and the upgrade after it."""
+
+    def plan(self, made, site, ours):
+        planning, copied = Planning(), copy.deepcopy(site)
+
+        class Planned(PlanningHook, context.V2Hook):
+            def site(self, _):
+                return copied
+
+        def make(call):
+            hook = Planned(call, read())
+            hook.planning = planning
+            return hook
+
+        call = made("start", ours).call
+        call_hooks(planning, UPGRADE, call.instance, call, make)
+        assert copied.versions == site.versions
+        return planning.plan
+
+    def test_nodes_versions_and_parameters(self, made, site):
+        found = self.plan(made, site, asked())
+        assert [(one.what, one.former, one.wanted) for one in found.differences] == [
+            ("cluster.kubernetes_version", OLD, NEW)
+        ]
+        assert {one.change for one in found.nodes} == {"is upgraded"}
+        start(made("start", asked()))
+        end(made("end", asked()))
+        order = [call.split()[1] for call in site.calls if call[:8] == "upgrade "]
+        assert [one.node for one in found.nodes] == order
+
+    def test_a_package_alone_changes_nothing_of_the_cluster(self, made, site):
+        assert self.plan(made, site, None).steps == ()
+
+    def test_another_image_is_refused_by_both(self, made, site):
+        hook = made("start", asked())
+        (one, *_) = hook.call.instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
+        one["metadata"][f"image-{one['vduId']}"] = "another"
+        with pytest.raises(errors.UnsupportedOperation) as caught:
+            start(hook)
+        planning = Planning()
+        planning.call(lambda: start(hook))
+        assert planning.plan.refusal.text == str(caught.value)

@@ -22,6 +22,8 @@ EXIT_CODES = (
 )
 _WIDTH = 80  # columns
 _TITLES = {
+    "SCALE_IN": "Scale-in",
+    "SCALE_OUT": "Scale-out",
     "scale": "Scale",
     "heal": "Heal",
     "modify": "Modification",
@@ -44,7 +46,7 @@ def make(vnf: str, operation: str, body: Mapping[str, Any], files: Any) -> Outco
     except errors.K8sMgmtError as error:
         # Exit code 1 is for what the operation would run into.
         raise UsageError(str(error)) from error
-    report = _Report(operation, found)
+    report = _Report(operation, found, str(body.get("type", "")))
     code = base.PROBLEMS if report.fails else base.OK
     return Outcome(report.document(), report.show, code)
 
@@ -70,8 +72,9 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 class _Report:
     """A plan with the durations of former operations."""
 
-    def __init__(self, operation: str, found: "ClusterPlan") -> None:
+    def __init__(self, operation: str, found: "ClusterPlan", direction: str) -> None:
         self._operation, self._found, self._plan = operation, found, found.plan
+        self._title = _TITLES.get(direction) or _TITLES[operation]
         timeline = host_records.timeline(found.state_path, found.vnf_id)
         self._seconds = timeline.durations()
 
@@ -112,9 +115,8 @@ class _Report:
 
     def _lines(self) -> Iterator[str]:
         found, plan = self._found, self._plan
-        title = _TITLES.get(self._operation, self._operation)
         name = found.name or found.vnf_id
-        yield f"{title} of {name} ({found.api}): a plan, nothing is changed."
+        yield f"{self._title} of {name} ({found.api}): a plan, nothing is changed."
         yield from _listed("Nodes", self._nodes())
         yield from _listed("Pods that have to move", self._pods())
         yield from _listed("What changes", self._differences())

@@ -68,7 +68,7 @@ def test_a_scale_in_as_people_see_it(planned, run):
     assert (code, err) == (0, "")
     assert (asked.vnf, asked.operation, asked.body) == (VNF, "scale", SCALE_IN)
     assert out.splitlines() == [
-        "Scale of my-cluster (v1): a plan, nothing is changed.",
+        "Scale-in of my-cluster (v1): a plan, nothing is changed.",
         "Nodes:",
         "  worker-10-10-0-5  leaves",
         "Pods that have to move:",
