@@ -155,6 +155,24 @@ def plan(
     return ClusterPlan(hook.vnf_id, hook.vnf_name, hook.api, hook.state_path, made)
 
 
+def change_of_package(
+    vnf: str, vnfd_id: str, version: str | None, config_files: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The body of a request that changes the VNF package, for :func:`plan`.
+
+    :param version: of Kubernetes; None: only the package changes.
+    :raises TackerError: the API of the VNF instance has no such operation.
+    """
+    _configure(config_files)
+    found = record(vnf)
+    if isinstance(found, v1_lookup.V1Record):
+        raise errors.TackerError(
+            detail="Tacker's v1 API has no change of the package, so the cluster "
+            f"{vnf} cannot be upgraded."
+        )
+    return found.change_of_package(vnfd_id, version)
+
+
 def _refuse_other_user(state_path: str) -> None:
     """Refuse to leave files behind that the conductor could not write.
 

@@ -95,6 +95,18 @@ def test_a_v2_package_that_tacker_has_not(plan):
     assert "What Tacker would do first cannot be told" in done.stderr
 
 
+def test_the_change_to_a_package_that_tacker_has_not(config_file, known):
+    for which, said in (
+        ("v2 idle", "What Tacker would do first cannot be told: VnfPackage of vnfdId"),
+        ("idle", "Tacker's v1 API has no change of the package"),
+    ):
+        words = ("cluster", "plan", known[which], "--package", VNFC)
+        more = ("--kubernetes-version", "1.35.4", "--config-file", config_file)
+        done = python("-m", "tacker_k8s_mgmt.tools.cli", *words, *more)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+
+
 @pytest.mark.parametrize("which", ["cluster", "v2 cluster"])
 def test_an_operation_that_is_open(plan, which):
     found = refusal(plan(which, SCALE))

@@ -246,4 +246,6 @@ class TestPlan:
             start(hook)
         planning = Planning()
         planning.call(lambda: start(hook))
-        assert planning.plan.refusal.text == str(caught.value)
+        refusal = planning.plan.refusal
+        assert refusal is not None
+        assert refusal.text == str(caught.value)

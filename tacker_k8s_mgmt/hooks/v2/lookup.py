@@ -27,8 +27,10 @@ from tacker_k8s_mgmt.hooks.v2.hook import V2Hook, V2Site
 from tacker_k8s_mgmt.model.nodes import Count
 from tacker_k8s_mgmt.model.plan import Plan
 from tacker_k8s_mgmt.model.vim import ClusterIdentity
+from tacker_k8s_mgmt.model.yaml_text import dig
 from tacker_k8s_mgmt.remote.kubernetes import api_login
 from tacker_k8s_mgmt.remote.readonly_site import NoSuchInstance, ReadOnlySite
+from tacker_k8s_mgmt.request import reader
 from tacker_k8s_mgmt.request.reader import ClusterRequest, names_parameters
 
 _WAY_OUT = Advice(
@@ -239,6 +241,22 @@ class V2Record:
             )
         hook = Command(call, cfg.CONF)
         return hook, hook.with_former_secrets(self.carried_out, _WAY_OUT)
+
+    def change_of_package(self, vnfd_id: str, version: str | None) -> dict[str, Any]:
+        """The body of a request that changes the package, as a user would send it.
+
+        :param version: of Kubernetes; None: only the package changes.
+        """
+        made = next(
+            (r for r in self._operations if r["operation"] == "INSTANTIATE"), {}
+        )
+        given = dig(made, "operationParams", "additionalParams") or {}
+        names = (reader.PATH, reader.CLASS)
+        additional: dict[str, Any] = {"upgrade_type": "RollingUpdate", "vdu_params": []}
+        additional |= {name: given[name] for name in names if given.get(name)}
+        if version:
+            additional[reader.ATTRIBUTE] = {"cluster": {"kubernetes_version": version}}
+        return {"vnfdId": vnfd_id, "additionalParams": additional}
 
     def plan(self, operation: str, body: Mapping[str, Any]) -> Plan:
         """The plan of an operation; see :func:`.planning.plan`."""

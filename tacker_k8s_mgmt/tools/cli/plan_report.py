@@ -32,6 +32,22 @@ _TITLES = {
 _MARKS = {CHECKED: "checked", TO_DO: "to do", REFUSED: "refused"}
 
 
+def change_of_package(args: argparse.Namespace) -> Mapping[str, Any]:
+    """The body of a request for the package that a command line names.
+
+    :raises UsageError: Tacker has no such cluster, or no such operation.
+    """
+    version, files = args.kubernetes_version, args.config_file
+    try:
+        lookup = host_records.lookup()
+        found: Mapping[str, Any] = lookup.change_of_package(
+            args.vnf, args.package, version, files
+        )
+    except errors.K8sMgmtError as error:
+        raise UsageError(str(error)) from error
+    return found
+
+
 def make(vnf: str, operation: str, body: Mapping[str, Any], files: Any) -> Outcome:
     """Make the plan of an operation.
 

@@ -202,6 +202,29 @@ def test_what_has_no_plan(planned, run, body, said):
     assert said in err
 
 
+def test_a_package(planned, capsys, monkeypatch):
+    asked = planned(Plan())
+    lookup = host_records.lookup()
+    lookup.change_of_package = lambda *given: {"given": given}
+    words = ("cluster", "plan", VNF, "--package", "vnfd")
+    assert main([*words, "--kubernetes-version", "1.35.4"]) == 0
+    assert asked.operation == "change_vnfpkg"
+    assert asked.body == {"given": (VNF, "vnfd", "1.35.4", [])}
+    assert capsys.readouterr().out.splitlines() == [
+        "Change of the package of my-cluster (v1): a plan, nothing is changed.",
+        "The operation would be done; the driver has no work in it.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("a.json", "--package", "b"), ("a.json", "--kubernetes-version", "1")]
+)
+def test_a_request_or_a_package(planned, capsys, words):
+    planned(Plan())
+    assert main(["cluster", "plan", VNF, *words]) == 2
+    assert "--package" in capsys.readouterr().err
+
+
 def test_what_cannot_be_asked(planned, run):
     planned(errors.TackerError(detail="Tacker has no VNF instance one."))
     assert run(SCALE_IN) == (2, "", "Tacker has no VNF instance one.\n")
