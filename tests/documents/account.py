@@ -16,7 +16,7 @@ LOCAL = (
     "tacker-k8s-mgmt csar *",
     "tacker-k8s-mgmt params *",
     "tacker-k8s-mgmt inventory *",
-    "tacker-k8s-mgmt request init -o *",
+    "tacker-k8s-mgmt request init --api v2 -o *",
     "tacker-k8s-mgmt request init --offline *",
     "tacker-k8s-mgmt request init --package simple.zip *",
     "tacker-k8s-mgmt --version",
@@ -49,17 +49,19 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "openstack vnf package show ID",
     ),
     "package in one line": ("openstack vnf package upload --path simple.zip $(*)",),
-    "instance made": ("openstack vnflcm create VNFD_ID --name my-cluster",),
-    "instance deleted": ("openstack vnflcm delete VNF_A",),
-    "instantiation": ("openstack vnflcm instantiate VNF_INSTANCE_ID instantiate.json",),
+    "instance made": ("openstack vnflcm create VNFD_ID --name my-cluster *",),
+    "instance deleted": ("openstack vnflcm delete VNF_A *",),
+    "instantiation": (
+        "openstack vnflcm instantiate VNF_INSTANCE_ID instantiate.json *",
+    ),
     "following": (
-        "tacker-k8s-mgmt runs follow * --wait 600",
-        "tacker-k8s-mgmt runs follow VNF_INSTANCE_ID",
+        "tacker-k8s-mgmt runs follow VNF_INSTANCE_ID --wait 600",
+        "tacker-k8s-mgmt runs follow 7b5e0f0a-* --wait 600",
     ),
     "looking": (
-        "openstack vnflcm op list",
-        "openstack vnflcm op show OPERATION_ID -c *",
-        "openstack vnflcm show VNF_INSTANCE_ID",
+        "openstack vnflcm op list *",
+        "openstack vnflcm op show OPERATION_ID *",
+        "openstack vnflcm show VNF_INSTANCE_ID *",
         "tacker-k8s-mgmt runs list*",
         "tacker-k8s-mgmt runs show *",
         "tacker-k8s-mgmt runs pages *",
@@ -96,7 +98,7 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "openstack secret store --name workers --file password *",
         "rm password",
     ),
-    "retry": ("openstack vnflcm op retry OPERATION_ID",),
+    "retry": ("openstack vnflcm op retry OPERATION_ID *",),
     "cancel": ("openstack vnflcm op cancel OPERATION_ID",),
     "stack updated": (
         "openstack stack update --existing --wait vnflcm_VNF_INSTANCE_ID",
@@ -113,31 +115,46 @@ LAB: Mapping[str, tuple[str, ...]] = {
     "verb rollback": ("tacker-k8s-mgmt cluster rollback *",),
     "verb fail": ("tacker-k8s-mgmt cluster fail *",),
     "heal of a VNFC": ("openstack vnflcm heal --cause * -- VNF_INSTANCE_ID",),
-    "heal of the VNF": ("openstack vnflcm heal VNF_INSTANCE_ID",),
-    "scale-out": ("openstack vnflcm scale --type SCALE_OUT * 1 VNF_INSTANCE_ID",),
-    "scale-in": ("openstack vnflcm scale --type SCALE_IN * 1 VNF_INSTANCE_ID",),
-    "settings": ("openstack vnflcm update VNF_INSTANCE_ID --I labels.json",),
-    "maintenance": ("openstack vnflcm update VNF_INSTANCE_ID --I maintenance.json",),
-    "end of the maintenance": (
-        "openstack vnflcm update VNF_INSTANCE_ID --I maintenance-end.json",
+    "heal by the VNFC's server": (
+        "openstack vnflcm heal * --vnfc-instance workerNode-*",
     ),
-    "applications": ("openstack vnflcm update VNF_INSTANCE_ID --I applications.json",),
+    "heal of the VNF": ("openstack vnflcm heal VNF_INSTANCE_ID --os-*",),
+    "scale-out": ("openstack vnflcm scale --type SCALE_OUT * 1 VNF_INSTANCE_ID *",),
+    "scale-in": ("openstack vnflcm scale --type SCALE_IN * 1 VNF_INSTANCE_ID *",),
+    "settings": ("openstack vnflcm update VNF_INSTANCE_ID --I labels.json *",),
+    "maintenance": ("openstack vnflcm update VNF_INSTANCE_ID --I maintenance.json *",),
+    "end of the maintenance": (
+        "openstack vnflcm update VNF_INSTANCE_ID --I maintenance-end.json *",
+    ),
+    "applications": (
+        "openstack vnflcm update VNF_INSTANCE_ID --I applications.json *",
+    ),
     "applications seen": (
         "tacker-k8s-mgmt app list *",
         "tacker-k8s-mgmt app show *",
     ),
-    "tenants": ("openstack vnflcm update VNF_INSTANCE_ID --I tenants.json",),
+    "tenants": ("openstack vnflcm update VNF_INSTANCE_ID --I tenants.json *",),
     "tenants listed": ("tacker-k8s-mgmt tenant list *",),
     "login of a tenant": ("tacker-k8s-mgmt tenant access *",),
-    "v2 settings": (
-        "openstack vnflcm update * --I labels.json --os-tacker-api-version 2",
-    ),
     "other network": (
-        "openstack vnflcm change-ext-conn VNF_INSTANCE_ID change-ext-conn.json",
+        "openstack vnflcm change-ext-conn VNF_INSTANCE_ID change-ext-conn.json *",
     ),
-    "end of a CNF": ("openstack vnflcm terminate VNF_B",),
-    "CNF deleted": ("openstack vnflcm delete VNF_B",),
-    "end of the cluster": ("openstack vnflcm terminate VNF_A",),
+    "CNF's package filled": ("openstack vnf package upload --path web.zip PACKAGE_ID",),
+    "CNF's package shown": ("openstack vnf package show PACKAGE_ID *",),
+    "CNF's request": (
+        "tacker-k8s-mgmt cluster access my-cluster -o access.json",
+        "python3 -c 'import json, sys*",
+    ),
+    "CNF made": ("openstack vnflcm create VNFD_ID --name web *",),
+    "CNF instantiated": (
+        "openstack vnflcm instantiate CNF_ID web.json *",
+        "tacker-k8s-mgmt runs follow my-cluster --wait 600",
+    ),
+    "CNF asked": ("curl http://LOAD_BALANCER:8000/",),
+    "CNF exposed otherwise": ("openstack vnflcm update CNF_ID --I exposure.json *",),
+    "end of a CNF": ("openstack vnflcm terminate VNF_B *",),
+    "CNF deleted": ("openstack vnflcm delete VNF_B *",),
+    "end of the cluster": ("openstack vnflcm terminate VNF_A *",),
     "etcd": (
         *("set -a; . /etc/etcd.env; set +a", "etcdctl member *"),
         *("etcdctl endpoint health --cluster", "etcdctl endpoint status *"),
@@ -145,22 +162,10 @@ LAB: Mapping[str, tuple[str, ...]] = {
     "v2 package filled": (
         "openstack vnf package upload --path simple-v2.zip PACKAGE_ID",
     ),
-    "v2 instance made": ("openstack vnflcm create VNFD_ID --os-tacker-api-version 2",),
-    "v2 instantiation": ("openstack vnflcm instantiate * --os-tacker-api-version 2",),
     "v2 secret": ("openstack secret store --name workers --file password.txt *",),
     "v2 token": ("kubectl -n kube-system get secret *",),
-    "v2 scale-out": (
-        "openstack vnflcm scale * 1 VNF_INSTANCE_ID --os-tacker-api-version 2",
-    ),
     "v2 scale-out with parameters": (
         "openstack vnflcm scale * --additional-param-file *",
-    ),
-    "v2 heal of a VNFC": ("openstack vnflcm heal * --vnfc-instance workerNode-*",),
-    "v2 heal of the VNF": (
-        "openstack vnflcm heal VNF_INSTANCE_ID --os-tacker-api-version 2",
-    ),
-    "v2 other network": (
-        "openstack vnflcm change-ext-conn * --os-tacker-api-version 2",
     ),
     "v2 other package": ("openstack vnflcm change-vnfpkg * change-vnfpkg.json *",),
     "v2 upgrade": ("openstack vnflcm change-vnfpkg * upgrade.json *",),
@@ -174,9 +179,6 @@ LAB: Mapping[str, tuple[str, ...]] = {
     "heal by an alert": ("curl * @heal-alert.json *http://TACKER/alert/auto_healing",),
     "scale-out by an alert": (
         "curl * @scale-alert.json *http://TACKER/alert/auto_scaling",
-    ),
-    "v2 end of the cluster": (
-        "openstack vnflcm terminate * --os-tacker-api-version 2",
     ),
 }
 

@@ -52,5 +52,5 @@ def workloads(cluster: Cluster, namespace: str) -> set[str]:
 
 def is_exposed(cluster: Cluster) -> bool:
     """Whether the load balancer exposes the sample's API."""
-    owner = "app-notes.notes.notes-api.tcp.8080"
+    owner = "app-notes.notes.notes-api.tcp.8090"
     return owner in json.dumps(cluster.balancer("status"))

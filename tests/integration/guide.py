@@ -29,6 +29,8 @@ SUDO = """\
 #!/bin/sh
 exec /usr/bin/sudo HOME="$HOME" "$@"
 """
+#: What a reader leaves out of a command for a cluster of Tacker's v1 API.
+V2 = " --os-tacker-api-version 2"
 
 
 class Guide:
@@ -82,10 +84,13 @@ class Guide:
         stdin: str = "",
         expect: int = 0,
         kubeconfig: str = "",
+        api: str = "v1",
         **values: str,
     ) -> str:
         """What the commands of a scene print, one after the other.
 
+        :param api: that of the VNF instance; for v1 they lose the option of v2, as the
+            guides say.
         :param stdin: what they read.
         :param expect: the exit code of the last one.
         :param kubeconfig: the cluster that kubectl is set up for.
@@ -93,6 +98,8 @@ class Guide:
         """
         known = {**self._environment, "KUBECONFIG": kubeconfig}
         program = self.says(scene, **values)
+        if api == "v1":
+            program = program.replace(V2, "")
         return running.run(program, self.place, known, stdin=stdin, expect=expect)
 
     def tells_database(self, words: str, **values: str) -> None:

@@ -263,6 +263,7 @@ class TestGuide:
             "looking",
             VNF_INSTANCE_ID=cluster.id,
             OPERATION_ID=cluster.occurrence()["id"],
+            **{"my-cluster": cluster.name},
         )
         assert "COMPLETED" in told
         assert "No differences." in told

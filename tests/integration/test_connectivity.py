@@ -215,7 +215,7 @@ class TestV2:
         assert network.EXTERNAL_ID not in json.dumps(body)
         guide.writes("change-ext-conn.json", faulty(body, times=2))
         with cluster.by_command("FAILED_TEMP"):
-            guide.does("v2 other network", VNF_INSTANCE_ID=cluster.id)
+            guide.does("other network", api="v2", VNF_INSTANCE_ID=cluster.id)
         assert "Initialise the control plane: no room" in cluster.error()
         cluster.handle("retry", "COMPLETED")
         now = moving.assert_followed(outer, keys)

@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 from lab import client, settings
+from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
+from tacker_k8s_mgmt.tools.csar import build, parts
 from tests.documents import blocks
 from tests.helpers import alerts
 from tests.helpers.alertmanager import Alertmanager, alert, alertmanager
@@ -58,7 +60,7 @@ def cluster(lab: LabV2, guide: Guide) -> Iterator[ClusterV2]:
         lab.keep_secrets_in_barbican(made.parameters)
         guide.writes("instantiate.json", made.body)
         with made.by_command():
-            guide.does("v2 instantiation", VNF_INSTANCE_ID=made.id)
+            guide.does("instantiation", api="v2", VNF_INSTANCE_ID=made.id)
         yield made
 
 
@@ -94,6 +96,13 @@ def vim_of_v1(cluster: ClusterV2) -> Iterator[str]:
 def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmanager]:
     with alertmanager(tmp_path_factory.mktemp("alertmanager"), TACKER) as made:
         yield made
+
+
+def has_ended(lab: LabV2, vnf_id: str) -> bool:
+    """Whether Tacker has ended each operation of a VNF instance."""
+    every = lab.tacker.call("GET", f"{lab.tacker.LCM}/vnf_lcm_op_occs").json()
+    states = {o["operationState"] for o in every if o["vnfInstanceId"] == vnf_id}
+    return states == {"COMPLETED"}
 
 
 def assert_vim_is_the_cluster(cluster: ClusterV2) -> None:
@@ -196,7 +205,11 @@ class TestLife:
     def test_automatic_operations_are_enabled(self, cluster, guide):
         shutil.copy(MONITORING / "enable.json", guide.place)
         with cluster.by_command():
-            guide.does("automatic operations enabled", VNF_INSTANCE_ID=cluster.id)
+            guide.does(
+                "automatic operations enabled",
+                api="v2",
+                VNF_INSTANCE_ID=cluster.id,
+            )
         assert cluster.show()["vnfConfigurableProperties"] == {
             "isAutohealEnabled": True,
             "isAutoscaleEnabled": True,
@@ -242,7 +255,7 @@ class TestLife:
         settings = {"k8s_nodes:worker:label:media": "video"}
         guide.writes("labels.json", {"metadata": settings})
         with cluster.by_command():
-            guide.does("v2 settings", VNF_INSTANCE_ID=cluster.id)
+            guide.does("settings", api="v2", VNF_INSTANCE_ID=cluster.id)
         verbs.does(guide, "verb label", cluster, address)
         verbs.does(guide, "verb taint", cluster, address)
         verbs.does(guide, "verb maintenance", cluster, address)
@@ -278,7 +291,11 @@ class TestLife:
         login = {"worker_node": {"password": password}}
         guide.writes("again.json", {"additionalParams": {PARAMETERS: login}})
         with cluster.by_command():
-            guide.does("v2 scale-out with parameters", VNF_INSTANCE_ID=cluster.id)
+            guide.does(
+                "v2 scale-out with parameters",
+                api="v2",
+                VNF_INSTANCE_ID=cluster.id,
+            )
         before = consistent(cluster, 3)
         # The newest goes first: have the pods on it.
         cluster.kubectl("cordon", *old)
@@ -332,7 +349,10 @@ class TestLife:
         (address, server), (_, other) = sorted(cluster.workers().items())
         with exposed.held_open_at(cluster, other), cluster.by_command():
             guide.does(
-                "v2 heal of a VNFC", VNF_INSTANCE_ID=cluster.id, SERVER_ID=server
+                "heal by the VNFC's server",
+                api="v2",
+                VNF_INSTANCE_ID=cluster.id,
+                SERVER_ID=server,
             )
         assert consistent(cluster, 2) == before
         assert server not in cluster.workers().values()
@@ -436,7 +456,7 @@ class TestLife:
         servers, stack = cluster.servers(), cluster.stack_id
         known = exposed.ports(cluster)
         with cluster.by_command():
-            guide.does("v2 heal of the VNF", VNF_INSTANCE_ID=cluster.id)
+            guide.does("heal of the VNF", api="v2", VNF_INSTANCE_ID=cluster.id)
         consistent(cluster, 2)
         assert not set(servers) & set(cluster.servers())
         assert cluster.stack_id == stack
@@ -472,7 +492,7 @@ class TestLife:
 
     def test_what_else_the_guide_prints_works(self, lab, cluster, guide):
         with lab.package(guide, "v2 package filled", "simple-v2.zip") as vnfd_id:
-            made = guide.does("v2 instance made", VNFD_ID=vnfd_id)
+            made = guide.does("instance made", api="v2", VNFD_ID=vnfd_id)
             lab.tacker.delete(id_in(made))
         (guide.place / "password.txt").write_text("secret")
         url = guide.does("v2 secret").strip()
@@ -483,7 +503,32 @@ class TestLife:
         guide.does("v2 stack updated", VNF_INSTANCE_ID=cluster.id)
         consistent(cluster, 2)
 
+    def test_cnf_step_by_step(self, lab, cluster, guide):
+        vnfd_id, name = str(uuid.uuid4()), {"my-cluster": cluster.name}
+        address = cluster.balancer_address()
+        shutil.copytree(parts.samples() / "cnf", guide.place / "samples" / "cnf")
+        build.pack(guide.place / "web.zip", api="v2", vnfd_id=vnfd_id)
+        package = id_in(guide.does("package made"))
+        guide.does("CNF's package filled", PACKAGE_ID=package)
+        eventually(
+            lambda: "ONBOARDED" in guide.does("CNF's package shown", PACKAGE_ID=package)
+        )
+        guide.does("CNF's request", **name)
+        cnf = id_in(guide.does("CNF made", api="v2", VNFD_ID=vnfd_id))
+        guide.does("CNF instantiated", api="v2", CNF_ID=cnf, **name)
+        eventually(lambda: "web-" in guide.does("CNF asked", LOAD_BALANCER=address))
+        only = {"services": [{"name": "web-balanced"}]}
+        guide.writes("exposure.json", {"metadata": {ATTRIBUTE: only}})
+        guide.does("CNF exposed otherwise", api="v2", CNF_ID=cnf)
+        eventually(lambda: set(exposed.ports(cluster)) == {exposed.BALANCED})
+        eventually(lambda: has_ended(lab, cnf))
+        guide.does("end of a CNF", api="v2", VNF_B=cnf)
+        eventually(lambda: exposed.ports(cluster) == {})
+        eventually(lambda: has_ended(lab, cnf))
+        guide.does("CNF deleted", api="v2", VNF_B=cnf)
+        lab.tacker.delete_package(package)
+
     def test_terminate_leaves_nothing(self, cluster, guide):
         with cluster.by_command():
-            guide.does("v2 end of the cluster", VNF_INSTANCE_ID=cluster.id)
+            guide.does("end of the cluster", api="v2", VNF_A=cluster.id)
         cluster.assert_nothing_left()

@@ -197,14 +197,14 @@ class TestUpgrade:
         body["additionalParams"][PARAMETERS]["cluster"]["kubernetes_version"] = NEW
         guide.writes("upgrade.json", body)
         with cluster.by_command():
-            guide.does("v2 upgrade", VNF_INSTANCE_ID=cluster.id)
+            guide.does("v2 upgrade", api="v2", VNF_INSTANCE_ID=cluster.id)
         package = {"PACKAGE_ID": newer.vnfd_id, TOO_NEW: NEW}
         verbs.does(guide, "verb upgrade", cluster, values=package)
         assert cluster.runs() == runs
 
     def test_later_workers_have_the_new_version(self, cluster, guide):
         with cluster.by_command():
-            guide.does("v2 scale-out", VNF_INSTANCE_ID=cluster.id)
+            guide.does("scale-out", api="v2", VNF_INSTANCE_ID=cluster.id)
         consistent(cluster, 3)
         assert set(kubelets(cluster).values()) == {f"v{NEW}"}
 
@@ -216,7 +216,7 @@ class TestUpgrade:
         assert PARAMETERS not in body["additionalParams"]
         guide.writes("change-vnfpkg.json", body)
         with cluster.by_command():
-            guide.does("v2 other package", VNF_INSTANCE_ID=cluster.id)
+            guide.does("v2 other package", api="v2", VNF_INSTANCE_ID=cluster.id)
         assert cluster.show()["vnfdId"] == lab.vnfd_id
 
 

@@ -83,7 +83,7 @@ def profiles(place: Path) -> None:
 
 def fill(place: Path, page: str) -> None:
     """What a reader of the page has in the directory."""
-    version = tacker_api.V2 if page == "v2.rst" else tacker_api.V1
+    version = tacker_api.V2 if page in ("v2.rst", "packages.rst") else tacker_api.V1
     shutil.copytree(ROOT / "samples", place / "samples")
     if page == "migration.rst":
         (place / "kubespray_vnf_package").mkdir()

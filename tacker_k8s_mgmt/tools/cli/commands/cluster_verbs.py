@@ -110,7 +110,7 @@ class _Verb(Command):
         answer = verbs.send(self._tacker, request)
         operation = former.id if former else ""
         operation = operation or records.location_id(answer.headers.get("location", ""))
-        what = f"{request.path.rpartition('/')[2]} of {instance.title}"
+        what = f"{_task(request)} of {instance.title}"
         base.show(f"{what}: operation {operation or '(Tacker does not say which)'}")
         if args.no_wait or not operation:
             return base.OK
@@ -147,6 +147,12 @@ class _Verb(Command):
             found = table.verbs_for(instance.api.name, one.kind, one.error)
             base.complain(f"Next: {verbs.ways(instance, found)}.")
         return base.PROBLEMS
+
+
+def _task(request: Request) -> str:
+    """What it begins, in a word: the last part of the path, which PATCH has not."""
+    is_modification = request.method == "PATCH"
+    return "modification" if is_modification else request.path.rpartition("/")[2]
 
 
 class _Operation(_Verb):

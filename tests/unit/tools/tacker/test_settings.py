@@ -40,6 +40,7 @@ def test_settings_are_entries_of_the_metadata(run, tacker, cluster, words, entri
     tacker.course = ["PROCESSING", "COMPLETED"]
     code, out, err = run(*given)
     assert (code, err) == (0, "")
+    assert out.startswith(f"modification of my-cluster ({cluster.api}): operation ")
     assert "COMPLETED after" in out
     ((method, path, headers, body),) = tacker.sent
     assert (method, path) == ("PATCH", cluster.path)
