@@ -68,7 +68,7 @@ class ClusterReport(Report):
         try:
             with (
                 self.status("Asking …"),
-                host_records.lookup().open_cluster(vnf_id, files) as one,
+                host_records.lookup(files).open_cluster(vnf_id, files) as one,
             ):
                 known = one.view, one.metadata, one.heals
                 survey = ClusterInspection(

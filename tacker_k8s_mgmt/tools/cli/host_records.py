@@ -13,6 +13,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from tacker_k8s_mgmt import errors, journal
@@ -69,6 +70,14 @@ def options(args: argparse.Namespace) -> argparse.Namespace:
 
 
 def _values(files: Sequence[str]) -> dict[str, Any]:
+    return _configuration(files)[1]
+
+
+def _configuration(files: Sequence[str]) -> tuple[Sequence[str], dict[str, Any]]:
+    """The files of the configuration, and all options of ``[k8s_mgmt]``.
+
+    :raises UsageError: it cannot be read.
+    """
     # Imported late: with the options there is nothing to read.
     from oslo_config import cfg
 
@@ -83,7 +92,8 @@ def _values(files: Sequence[str]) -> dict[str, Any]:
         values = {
             option.dest: conf[config.GROUP][option.dest] for option in config.OPTIONS
         }
-        return {**values, "state_path": config.state_path(conf)}
+        values["state_path"] = config.state_path(conf)
+        return conf.config_file or (), values
     except (cfg.Error, OSError, ValueError) as error:
         line = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise UsageError(
@@ -175,11 +185,21 @@ def state(operation: Operation) -> str:
     return ", ".join(filter(None, texts))
 
 
-def lookup() -> Any:
+def lookup(config_files: Sequence[str]) -> Any:
     """The module that finds clusters in Tacker's database.
 
+    :param config_files: of the command line. They are looked at first: Tacker takes
+        seconds to be imported.
+    :raises UsageError: Tacker's configuration cannot be read, or there is none.
     :raises TackerError: Tacker is not installed here.
     """
+    if find_spec("tacker") is None:
+        raise _without_tacker("there is no package tacker")
+    if not _configuration(config_files)[0]:
+        raise UsageError(
+            "There is no tacker.conf where Tacker looks for it; name it with "
+            "--config-file, or in TACKER_K8S_MGMT_CONFIG."
+        )
     if not sys.warnoptions:
         # Of libraries. ``python -W`` turns them on again.
         warnings.simplefilter("ignore")
@@ -189,8 +209,12 @@ def lookup() -> Any:
     try:
         from tacker_k8s_mgmt.hooks import instances
     except ImportError as error:
-        raise errors.TackerError(
-            detail=f"Tacker is not installed beside this program: {error}.",
-            hint="Use the tacker-k8s-mgmt of the conductor's Python environment.",
-        ) from error
+        raise _without_tacker(str(error)) from error
     return instances
+
+
+def _without_tacker(why: str) -> errors.TackerError:
+    return errors.TackerError(
+        detail=f"Tacker is not installed beside this program: {why}.",
+        hint="Use the tacker-k8s-mgmt of the conductor's Python environment.",
+    )

@@ -39,7 +39,7 @@ def change_of_package(args: argparse.Namespace) -> Mapping[str, Any]:
     """
     version, files = args.kubernetes_version, args.config_file
     try:
-        lookup = host_records.lookup()
+        lookup = host_records.lookup(files)
         found: Mapping[str, Any] = lookup.change_of_package(
             args.vnf, args.package, version, files
         )
@@ -58,7 +58,7 @@ def make(vnf: str, operation: str, body: Mapping[str, Any], files: Any) -> Outco
     :raises UsageError: it cannot be made.
     """
     try:
-        found = host_records.lookup().plan(vnf, operation, body, files)
+        found = host_records.lookup(files).plan(vnf, operation, body, files)
     except errors.K8sMgmtError as error:
         # Exit code 1 is for what the operation would run into.
         raise UsageError(str(error)) from error

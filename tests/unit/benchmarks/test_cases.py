@@ -3,10 +3,11 @@
 
 import pytest
 
-from benchmarks import many_nodes, package
+from benchmarks import commands, many_nodes, package
 from benchmarks.__main__ import CASES, parser
 from benchmarks.measure import FAKES, LAB
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.tools.cli.commands import COMMANDS
 from tacker_k8s_mgmt.tools.csar.package_check import check
 
 
@@ -60,3 +61,17 @@ def test_calls_do_not_grow_with_the_cluster():
         return [[dict(hook.calls) for hook in one.hooks] for one in found]
 
     assert calls(30) == calls(3)
+
+
+def test_each_command_that_is_measured_is_one():
+    known = {start.name.removesuffix(" --help") for start in commands.starts("", "")}
+    named = {name for name in known if not name.startswith(("imports", "--"))}
+    assert {name for name in named if name not in COMMANDS} == {
+        *("cluster chek", "runs list /none"),
+    }
+
+
+def test_a_start_has_its_medians():
+    found = commands.measured(commands.Start("x", ("-c", "pass")), 3)
+    assert 0 < found.processor
+    assert 0 < found.clock

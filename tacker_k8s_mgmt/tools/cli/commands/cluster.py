@@ -431,7 +431,9 @@ class ClusterList(Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
         with self.status("Asking …"):
-            found = host_records.lookup().listed(parsed_args.config_file)
+            found = host_records.lookup(parsed_args.config_file).listed(
+                parsed_args.config_file
+            )
         return _COLUMNS, (
             (
                 *(one.vnf_id, base.Name((one.name, one.vnf_id)), one.api, one.state),

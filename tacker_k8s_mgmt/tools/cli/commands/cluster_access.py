@@ -128,7 +128,9 @@ class ClusterKubeconfig(Command):
         args.user = args.user or _own_name()
         with (
             self.status("Asking …"),
-            host_records.lookup().open_cluster(args.vnf, args.config_file) as instance,
+            host_records.lookup(args.config_file).open_cluster(
+                args.vnf, args.config_file
+            ) as instance,
         ):
             view, wanted = instance.view, (args.user, args.cluster_role, args.expires)
             url, access = cluster_report.ask(
@@ -236,7 +238,9 @@ class ClusterAccess(Command):
         base.check_output(path, force=args.force)
         with (
             self.status("Asking …"),
-            host_records.lookup().open_cluster(args.vnf, args.config_file) as instance,
+            host_records.lookup(args.config_file).open_cluster(
+                args.vnf, args.config_file
+            ) as instance,
         ):
             view = instance.view
             url, access = cluster_report.ask(

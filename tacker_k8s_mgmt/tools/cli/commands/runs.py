@@ -115,7 +115,7 @@ def _tackers_end(
 
     latest = time.monotonic()
     try:
-        instances = host_records.lookup()
+        instances = host_records.lookup(args.config_file)
         while True:
             state = str(instances.operation_state(last.occurrence, args.config_file))
             if not state or state in waiting.ENDED:

@@ -66,7 +66,9 @@ class TenantAccess(Command):
         base.check_output(path, force=args.force)
         with (
             self.status("Asking …"),
-            host_records.lookup().open_cluster(args.vnf, args.config_file) as instance,
+            host_records.lookup(args.config_file).open_cluster(
+                args.vnf, args.config_file
+            ) as instance,
         ):
             names = [tenant.name for tenant in instance.params.tenants]
             if args.tenant not in names:

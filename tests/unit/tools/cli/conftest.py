@@ -23,7 +23,7 @@ def look_up(monkeypatch):
             yield found
 
         lookup = types.SimpleNamespace(open_cluster=opened)
-        monkeypatch.setattr(host_records, "lookup", lambda: lookup)
+        monkeypatch.setattr(host_records, "lookup", lambda _: lookup)
         return found
 
     return instead

@@ -233,7 +233,7 @@ def test_a_vnf_instance_that_cannot_be_opened(monkeypatch, capsys):
         raise errors.TackerError(detail=f"Tacker has no VNF instance {vnf_id}.")
 
     lookup = types.SimpleNamespace(open_cluster=opened)
-    monkeypatch.setattr(host_records, "lookup", lambda: lookup)
+    monkeypatch.setattr(host_records, "lookup", lambda _: lookup)
     assert check() == 2
     captured = capsys.readouterr()
     assert captured.err == f"Tacker has no VNF instance {VNF}.\n"
@@ -267,17 +267,42 @@ def test_only_the_heal_of_a_dead_load_balancer_is_printed(opened, capsys):
 
 
 def test_without_tacker_the_error_names_where_to_run_it(monkeypatch, capsys):
-    imported = builtins.__import__
-
-    def without_tacker(name, *arguments, **options):
-        if name == "tacker_k8s_mgmt.hooks":
-            raise ImportError("No module named 'tacker'", name="tacker")
-        return imported(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without_tacker)
+    monkeypatch.setattr(host_records, "find_spec", lambda name: None)
     assert check() == 2
     err = capsys.readouterr().err
-    assert "No module named 'tacker'" in err
+    assert "there is no package tacker" in err
+    assert "the conductor's Python environment" in err
+
+
+def test_a_missing_configuration_is_an_error_before_tacker_is_imported(
+    monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(cfg, "find_config_files", lambda *_, **__: [])
+    monkeypatch.setattr(builtins, "__import__", _without_hooks)
+    assert main(["cluster", "list"]) == 2
+    assert "There is no tacker.conf where Tacker" in capsys.readouterr().err
+    assert main(["cluster", "list", "--config-file", f"{tmp_path}/none"]) == 2
+    assert f"{tmp_path}/none" in capsys.readouterr().err
+
+
+_imported = builtins.__import__
+
+
+def _without_hooks(name, *arguments, **options):
+    if name == "tacker_k8s_mgmt.hooks":
+        raise ImportError("No module named 'futurist'", name="futurist")
+    return _imported(name, *arguments, **options)
+
+
+def test_with_half_a_tacker_the_error_names_what_is_missing(
+    monkeypatch, tmp_path, capsys
+):
+    (tmp_path / "tacker.conf").write_text("")
+    monkeypatch.setenv("TACKER_K8S_MGMT_CONFIG", str(tmp_path / "tacker.conf"))
+    monkeypatch.setattr(builtins, "__import__", _without_hooks)
+    assert check() == 2
+    err = capsys.readouterr().err
+    assert "No module named 'futurist'" in err
     assert "the conductor's Python environment" in err
 
 
@@ -426,7 +451,7 @@ def test_clusters_that_wait_for_a_verb_come_first(monkeypatch, capsys):
         summary("d", "v2", "SCALE", "FAILED_TEMP"),
     ]
     lookup = types.SimpleNamespace(listed=lambda files: found)
-    monkeypatch.setattr(host_records, "lookup", lambda: lookup)
+    monkeypatch.setattr(host_records, "lookup", lambda _: lookup)
     words = ["cluster", "list", "-c", "VNF Name", "-c", "Operation State"]
     assert main([*words, "-f", "json"]) == 0
     rows = [tuple(row.values()) for row in json.loads(capsys.readouterr().out)]

@@ -36,7 +36,7 @@ def planned(monkeypatch, tmp_path):
             return ClusterPlan(VNF, "my-cluster", "v1", str(tmp_path), plan)
 
         lookup = types.SimpleNamespace(plan=found)
-        monkeypatch.setattr(host_records, "lookup", lambda: lookup)
+        monkeypatch.setattr(host_records, "lookup", lambda _: lookup)
         return asked
 
     return instead
@@ -204,7 +204,7 @@ def test_what_has_no_plan(planned, run, body, said):
 
 def test_a_package(planned, capsys, monkeypatch):
     asked = planned(Plan())
-    lookup = host_records.lookup()
+    lookup = host_records.lookup(())
     lookup.change_of_package = lambda *given: {"given": given}
     words = ("cluster", "plan", VNF, "--package", "vnfd")
     assert main([*words, "--kubernetes-version", "1.35.4"]) == 0

@@ -819,7 +819,7 @@ class TestTackersEnd:
                 return state
 
             lookup = types.SimpleNamespace(operation_state=operation_state)
-            monkeypatch.setattr(host_records, "lookup", lambda: lookup)
+            monkeypatch.setattr(host_records, "lookup", lambda _: lookup)
             code = main(["runs", "follow", "--config-file", str(config), *arguments])
             return code, list(asked)
 

@@ -80,7 +80,7 @@ def test_each_text_of_a_command_is_plain(capsys):
 
 @pytest.mark.parametrize("option", [[], ["-v"], ["-v", "-v"], ["--debug"]])
 def test_logs_warnings_and_tracebacks(monkeypatch, capsys, option):
-    def lookup():
+    def lookup(files):
         warnings.warn(ESCAPES, stacklevel=1)
         logging.getLogger("tacker_k8s_mgmt.remote").info("a host says %s", ESCAPES)
         try:
@@ -135,7 +135,7 @@ def test_names_of_plays_and_messages_of_tasks():
 def test_lists_of_what_tacker_records(monkeypatch, capsys, form):
     row = types.SimpleNamespace(vnf_id=VNF, name=ESCAPES, vms={ESCAPES: 1}, **LISTED)
     lookup = types.SimpleNamespace(listed=lambda files: [row])
-    monkeypatch.setattr(host_records, "lookup", lambda: lookup)
+    monkeypatch.setattr(host_records, "lookup", lambda _: lookup)
     assert main(["cluster", "list", *form]) == 0
     out = capsys.readouterr().out
     assert "gnp.exe" in out
@@ -162,7 +162,7 @@ def clusters(monkeypatch):
 
     def has(*clusters):
         lookup = types.SimpleNamespace(listed=lambda files: clusters)
-        monkeypatch.setattr(host_records, "lookup", lambda: lookup)
+        monkeypatch.setattr(host_records, "lookup", lambda _: lookup)
 
     return has
 
@@ -213,7 +213,7 @@ def test_reports_of_a_cluster_that_cannot_be_asked(monkeypatch, capsys):
         raise errors.TackerError(detail=f"no VNF instance {ESCAPES}")
 
     lookup = types.SimpleNamespace(open_cluster=opened)
-    monkeypatch.setattr(host_records, "lookup", lambda: lookup)
+    monkeypatch.setattr(host_records, "lookup", lambda _: lookup)
     assert main(["cluster", "check", VNF]) == 2
     assert is_plain(capsys.readouterr().err)
 

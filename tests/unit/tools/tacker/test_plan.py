@@ -26,7 +26,7 @@ def asked(monkeypatch, tmp_path):
         )
 
     lookup = types.SimpleNamespace(plan=plan)
-    monkeypatch.setattr(host_records, "lookup", lambda: lookup)
+    monkeypatch.setattr(host_records, "lookup", lambda _: lookup)
     return found
 
 
