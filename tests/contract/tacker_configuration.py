@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.helpers.requests import additional_params
 
@@ -20,7 +21,7 @@ connect_timeout = 1
 """
 
 
-def python(*arguments, **environment):
+def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,
@@ -32,13 +33,13 @@ def python(*arguments, **environment):
     )
 
 
-def configured(place):
+def configured(place: Path) -> str:
     path = place / "tacker.conf"
     path.write_text(CONFIGURATION.format(place=place))
     return str(path)
 
 
-def database(place, config_file, **server):
+def database(place: Path, config_file: str, **server: Any) -> dict[str, str]:
     given = additional_params()
     ansible = given["k8s_cluster_installation_param"]["ansible"]
     ansible |= {"ip_address": "127.0.0.1", **server}
@@ -46,4 +47,5 @@ def database(place, config_file, **server):
     wanted.write_text(json.dumps(given))
     made = python("-m", "tests.contract.tacker_database", config_file, str(wanted))
     assert made.returncode == 0, made.stderr
-    return json.loads(made.stdout.splitlines()[-1])
+    known: dict[str, str] = json.loads(made.stdout.splitlines()[-1])
+    return known
