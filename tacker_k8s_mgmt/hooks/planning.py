@@ -73,7 +73,7 @@ class Planning:
         """Add the workers whose VMs Heat creates between the hooks."""
         new = NodeChange(f"{number} new", JOINS, "Heat creates VM and address")
         step = PlannedStep("", "create-vms", "create the VMs", TO_DO, (new,))
-        if not self.plan.refusal:
+        if number and not self.plan.refusal:
             self.plan += Plan((step,))
 
 

@@ -89,19 +89,19 @@ def call_hooks(
             instance["metadata"] = metadata
         planning.call(getattr(V2Driver(make(call)), name))
     if call.added():
-        planning.call(lambda: planning.create(_created(call)))
+        planning.call(lambda: planning.create(created(call)))
 
 
-def _created(call: HookCall) -> int:
+def created(call: HookCall) -> int:
     """How many VMs Heat creates for a scale-out.
 
-    Tacker gives the group the size of what it lists and adds; so Heat creates again
-    what it lists and Heat does not have.
+    Tacker gives the group the size of what it lists and adds, whatever Heat has; one
+    that has failed there is replaced.
     """
     vdus = call.added()
-    there = {(one.stack_id, one.name) for one in stack.servers_of(call, failed=False)}
-    lost = [place for _, _, place in call.vnfcs() if place not in there]
-    return len(vdus) + sum(name in vdus for _, name in lost)
+    listed = sum(vnfc["vduId"] in vdus for vnfc in call.resources())
+    there = sum(server.name in vdus for server in stack.servers_of(call))
+    return max(listed + len(vdus) - there, 0)
 
 
 def plan(

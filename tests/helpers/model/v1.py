@@ -313,8 +313,8 @@ class V1(Tacker):
             known = {server_of(one) for one in listed}
             listed[:] = [one for one in listed if server_of(one) in servers]
             listed += [
-                vnfc_of(server, stack)
-                for server, _, stack in there
+                vnfc_of(server, vdu, stack)
+                for server, vdu, stack in there
                 if server not in known
             ]
             listed.sort(key=lambda one: one.id)

@@ -92,7 +92,10 @@ def server_of(vnfc: Any) -> str:
     return str(vnfc.compute_resource.resource_id)
 
 
-def vnfc_of(server: str, stack: str) -> Any:
-    resource = types.SimpleNamespace(resource_id=server)
-    vnfc = f"vnfc-{server}"
-    return types.SimpleNamespace(id=vnfc, compute_resource=resource, stack=stack)
+def vnfc_of(server: str, vdu: str, stack: str) -> Any:
+    return types.SimpleNamespace(
+        id=f"vnfc-{server}",
+        vdu_id=vdu,
+        compute_resource=types.SimpleNamespace(resource_id=server),
+        stack=stack,
+    )
