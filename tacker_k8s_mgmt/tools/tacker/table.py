@@ -49,6 +49,11 @@ HANDLED: Mapping[tuple[str, Verb], frozenset[str]] = MappingProxyType(
 RETRIED_IN_VAIN: Mapping[tuple[str, str], str] = MappingProxyType(
     {(V1.name, SCALE_OUT): "scale_end"}
 )
+#: What begins the error of an operation of which a rollback does harm: the first hook has
+#: refused it, and Tacker would delete each VM that it does not count.
+HARMFUL_ROLLBACK: Mapping[tuple[str, str], str] = MappingProxyType(
+    {(V2.name, SCALE_OUT): "scale_start failed"}
+)
 
 
 def verbs_for(api: str, kind: str, error: str = "") -> tuple[Verb, ...]:
@@ -62,4 +67,18 @@ def verbs_for(api: str, kind: str, error: str = "") -> tuple[Verb, ...]:
         verb
         for verb in (RETRY, ROLLBACK, FAIL)
         if kind in HANDLED[api, verb] and not (vain and verb is RETRY)
+    )
+
+
+def advised(api: str, kind: str, error: str) -> tuple[Verb, ...]:
+    """Those of :func:`verbs_for` that may be named to whoever has not read the error.
+
+    :param error: Tacker's text.
+    """
+    begin = HARMFUL_ROLLBACK.get((api, kind))
+    harmful = begin is not None and error.startswith(begin)
+    return tuple(
+        verb
+        for verb in verbs_for(api, kind, error)
+        if not (harmful and verb is ROLLBACK)
     )

@@ -135,7 +135,7 @@ def ready(tacker: Tacker, instance: Instance) -> None:
             "shows how far it is.",
         )
     one = shown_operation(tacker, failed[0])
-    verbs = table.verbs_for(instance.api.name, one.kind, one.error)
+    verbs = table.advised(instance.api.name, one.kind, one.error)
     raise TackerError(
         detail=f"{records.listed([one])} and has to be dealt with first.",
         hint=ways(instance, verbs),

@@ -144,7 +144,7 @@ class _Verb(Command):
         if one.error:
             base.complain(f"Tacker: {short(one.error, _LONGEST_ERROR)}")
         if one.state == records.FAILED_TEMP:
-            found = table.verbs_for(instance.api.name, one.kind, one.error)
+            found = table.advised(instance.api.name, one.kind, one.error)
             base.complain(f"Next: {verbs.ways(instance, found)}.")
         return base.PROBLEMS
 

@@ -44,3 +44,16 @@ def test_the_documentation_has_the_table():
 )
 def test_verbs_that_have_an_effect(api, kind, error, verbs):
     assert table.verbs_for(api, kind, error) == verbs
+
+
+@pytest.mark.parametrize(
+    ("api", "error", "verbs"),
+    [
+        ("v2", "scale_start failed: b'scale_start: step 2/3", (RETRY, FAIL)),
+        ("v2", "scale_end failed: b'scale_end: step 7/9", (RETRY, ROLLBACK, FAIL)),
+        ("v2", "Resource UPDATE failed", (RETRY, ROLLBACK, FAIL)),
+        ("v1", "scale_end: step 5/9 failed", (ROLLBACK, FAIL)),
+    ],
+)
+def test_a_rollback_that_deletes_uncounted_vms_is_not_advised(api, error, verbs):
+    assert table.advised(api, "SCALE_OUT", error) == verbs
