@@ -158,9 +158,17 @@ def _drop_terminated(directory: str) -> None:
     oldest = time.time() - _TERMINATED_SECONDS
     for entry in os.scandir(directory):
         if _is_journal(entry) and _changed(entry) < oldest:
-            last = _last_record(entry.path)
-            if last.get("outcome") == "completed" and _ends_termination(last):
+            if is_terminated(entry.path):
                 Path(entry.path).unlink(missing_ok=True)
+
+
+def is_terminated(path: str) -> bool:
+    """Whether the last operation of a journal is a termination that completed.
+
+    :param path: as :func:`path_of` has it.
+    """
+    last = _last_record(path)
+    return last.get("outcome") == "completed" and _ends_termination(last)
 
 
 def _ends_termination(last: dict[str, Any]) -> bool:

@@ -142,7 +142,8 @@ def identified(path: str, vnf: str) -> str | None:
     """The id of a VNF instance.
 
     :param path: the conductor's state directory.
-    :param vnf: its id, or its name in its journal.
+    :param vnf: its id, or its name in its journal. One that was terminated has it only
+        if no other has.
     :returns: None for an unknown name.
     :raises UsageError: several have this name.
     """
@@ -150,6 +151,10 @@ def identified(path: str, vnf: str) -> str | None:
         return str(uuid.UUID(vnf))
     known = journal.instances(path)
     found = [vnf_id for vnf_id in known if timeline(path, vnf_id).vnf_name == vnf]
+    if len(found) > 1:
+        paths = {vnf_id: journal.path_of(path, vnf_id) for vnf_id in found}
+        living = [one for one in found if not journal.is_terminated(paths[one])]
+        found = living or found
     if len(found) > 1:
         raise UsageError(
             f"several VNF instances have the name {vnf}: {', '.join(found)}"

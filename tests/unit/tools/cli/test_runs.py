@@ -280,6 +280,17 @@ def test_a_name_of_several_is_refused_with_their_ids(tmp_path, capsys, verb):
     assert [vnf_id for vnf_id in ids if vnf_id not in said] == []
 
 
+@pytest.mark.parametrize("verb", ["show", "follow"])
+def test_a_name_is_that_of_the_one_that_was_not_terminated(tmp_path, capsys, verb):
+    former = Recorder(tmp_path, "terminate_end", vnf_id=str(uuid.uuid4()))
+    former.begin(1, **NAMED).end()
+    one = Recorder(tmp_path).begin(1, **NAMED)
+    one.step()
+    one.end()
+    assert runs(tmp_path, verb, "my-cluster") == 0
+    assert "instantiate_end" in capsys.readouterr().out
+
+
 def test_follow_waits_for_a_name_that_is_not_there_yet(tmp_path, later):
     def work():
         one = Recorder(tmp_path).begin(1, **NAMED)
