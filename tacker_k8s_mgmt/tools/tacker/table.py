@@ -49,8 +49,8 @@ HANDLED: Mapping[tuple[str, Verb], frozenset[str]] = MappingProxyType(
 RETRIED_IN_VAIN: Mapping[tuple[str, str], str] = MappingProxyType(
     {(V1.name, SCALE_OUT): "scale_end"}
 )
-#: What begins the error of an operation of which a rollback does harm: the first hook has
-#: refused it, and Tacker would delete each VM that it does not count.
+#: What begins the error of an operation of which a rollback does harm: the first hook
+#: has refused it, and Tacker would delete each VM that it does not count.
 HARMFUL_ROLLBACK: Mapping[tuple[str, str], str] = MappingProxyType(
     {(V2.name, SCALE_OUT): "scale_start failed"}
 )
@@ -71,7 +71,7 @@ def verbs_for(api: str, kind: str, error: str = "") -> tuple[Verb, ...]:
 
 
 def advised(api: str, kind: str, error: str) -> tuple[Verb, ...]:
-    """Those of :func:`verbs_for` that may be named to whoever has not read the error.
+    """Those of :func:`verbs_for` that do no harm to whoever has not read the error.
 
     :param error: Tacker's text.
     """
