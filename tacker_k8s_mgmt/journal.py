@@ -157,9 +157,9 @@ def _drop_terminated(directory: str) -> None:
     """Delete old journals of terminated VNF instances."""
     oldest = time.time() - _TERMINATED_SECONDS
     for entry in os.scandir(directory):
-        if _is_journal(entry) and _changed(entry) < oldest:
-            if is_terminated(entry.path):
-                Path(entry.path).unlink(missing_ok=True)
+        is_old = _is_journal(entry) and _changed(entry) < oldest
+        if is_old and is_terminated(entry.path):
+            Path(entry.path).unlink(missing_ok=True)
 
 
 def is_terminated(path: str) -> bool:
