@@ -84,7 +84,7 @@ class HealStart(Operation):
                 "record which control plane leaves",
                 plane.note,
                 probe=plane.none_leaves,
-                reads=True,
+                rehearsed=True,
             ),
             Step(
                 "reorder-control-planes",

@@ -188,7 +188,7 @@ class WholeHealStart(Operation):
                 "record-vms",
                 "record the VMs that are replaced",
                 self._record,
-                reads=True,
+                rehearsed=True,
                 effects=self._replaced,
             ),
         )

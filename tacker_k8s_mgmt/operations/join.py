@@ -75,7 +75,7 @@ class Join:
                 "write-inventory",
                 "write inventory and variables",
                 self._write,
-                reads=True,
+                rehearsed=True,
             ),
             # A kubelet makes its Node object when it starts, and never again; kubespray
             # does not restart one whose settings are as they should be.

@@ -40,6 +40,8 @@ def plan_of(operation: Operation, hook: str, redact: Callable[[str], str]) -> Pl
 
 
 def _asked(step: Step) -> str:
-    if step.reads:
-        return UNNEEDED if step.take() == UNNEEDED else CHECKED
+    if step.reads or step.rehearsed:
+        is_needed = step.take() != UNNEEDED
+        taken = CHECKED if step.reads else TO_DO
+        return taken if is_needed else UNNEEDED
     return UNNEEDED if step.probe and step.probe() else TO_DO

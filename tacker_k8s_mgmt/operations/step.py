@@ -33,6 +33,8 @@ class Step:
     :param verify: raises if the outcome is not as it should be.
     :param reads: it changes nothing but what a plan keeps in memory, such as files of
         the cluster's directory; a plan takes it.
+    :param rehearsed: it writes files of the cluster's directory, and nothing else; a
+        plan takes it for what later steps need, and it is still to do.
     :param effects: what *act* would do, or what it shows to be done, for a plan; called
         when the steps up to here that read have been taken.
     """
@@ -43,6 +45,7 @@ class Step:
     probe: Callable[[], bool] | None = None
     verify: Callable[[], None] | None = None
     reads: bool = False
+    rehearsed: bool = False
     effects: Callable[[], Iterable[Effect]] = tuple
 
     def take(self) -> str:

@@ -375,7 +375,7 @@ class Upgrade(Operation):
                     lambda: playbook_inputs.write_inputs(
                         state, state.nodes, params=state.params
                     ),
-                    reads=True,
+                    rehearsed=True,
                 ),
                 Step(
                     "gather-facts",
@@ -435,7 +435,7 @@ class Upgrade(Operation):
         return " ".join(filter(None, texts))
 
     def _upgraded(
-        self, nodes: Sequence[Node], place: str = "the control planes one by one, "
+        self, nodes: Sequence[Node], place: str = "one by one, "
     ) -> Iterator[NodeChange]:
         """The nodes in their order, with their versions, for a plan."""
         versions = self._versions(nodes)

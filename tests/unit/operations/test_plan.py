@@ -89,11 +89,12 @@ class TestSteps:
             Step("a", "look", lambda: done.append("look"), reads=True),
             Step("b", "change", lambda: done.append("change")),
             Step("c", "done", lambda: done.append("done"), probe=lambda: True),
+            Step("d", "write", lambda: done.append("write"), rehearsed=True),
         )
         found = plan_of(steps, "hook", Redactor(()))
-        assert done == ["look"]
+        assert done == ["look", "write"]
         outcomes = [step.outcome for step in found.steps]
-        assert outcomes == [CHECKED, TO_DO, "nothing to do"]
+        assert outcomes == [CHECKED, TO_DO, "nothing to do", TO_DO]
 
     def test_it_ends_where_a_step_would_fail_and_says_no_secret(self):
         def fail():
@@ -126,7 +127,7 @@ class TestUpgrade:
         batches = [step for step in found.steps if step.kind == "upgrade-batch"]
         limits = [",".join(one.node for one in step.effects) for step in batches]
         assert limits == site.batches[1:]
-        assert found.nodes[0].why == f"the control planes one by one, {OLD} to {NEW}"
+        assert found.nodes[0].why == f"one by one, {OLD} to {NEW}"
         assert found.nodes[-1].why == (
             f"batch {len(batches)}/{len(batches)} of workers, {OLD} to {NEW}"
         )
