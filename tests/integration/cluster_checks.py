@@ -3,17 +3,17 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterable
 from typing import Any
 
 from lab import client
 from tests.integration import exposed
-from tests.integration.cluster import ROOT, Cluster, eventually
+from tests.integration.cluster import Cluster, eventually
 from tests.integration.laboratory import cloud
 
 NODES = ["control-plane", "worker", "worker"]
 LIMIT = 300  # seconds
+COMMAND = ("tacker-k8s-mgmt", "cluster", "check")
 
 
 def roles(nodes: Iterable[str]) -> list[str]:
@@ -22,16 +22,14 @@ def roles(nodes: Iterable[str]) -> list[str]:
 
 def check(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[str]:
     config = str(client.state() / "etc" / "tacker.conf")
-    command = [sys.executable, "-m", "tacker_k8s_mgmt.tools.cli", "cluster", "check"]
     done = subprocess.run(
-        [*command, cluster.id, "--config-file", config, *arguments],
-        cwd=ROOT,
+        [*COMMAND, cluster.id, "--config-file", config, *arguments],
         capture_output=True,
         text=True,
         timeout=LIMIT,
         check=False,
     )
-    assert done.stderr == ""
+    assert done.stderr == "", done.stderr
     cluster.assert_no_secret_in(done.stdout)
     return done
 

@@ -5,9 +5,11 @@
 """
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
+from tests.integration import warm
 from tests.integration.cluster import (
     PARAMETERS,
     PHASE,
@@ -47,6 +49,16 @@ __all__ = [
     "eventually",
     "services",
 ]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The programs that start anew for each call take their time."""
+    before = os.environ["PATH"]
+    with warm.programs(tmp_path_factory.mktemp("bin")) as place:
+        os.environ["PATH"] = f"{place}{os.pathsep}{before}"
+        yield
+        os.environ["PATH"] = before
 
 
 @pytest.fixture(scope="session")

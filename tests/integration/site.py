@@ -4,7 +4,6 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from lab import client
 from tests.integration.conftest import ANSIBLE_SERVER, Cluster, Lab
 
 LIMIT = 300  # seconds
-PROGRAM = (sys.executable, "-m", "tacker_k8s_mgmt.tools.cli")
+PROGRAM = "tacker-k8s-mgmt"
 #: What no cloud can tell.
 ANSWERS = (
     *("--ansible-host", ANSIBLE_SERVER, "--ansible-password", "file:ansible-server"),
@@ -27,7 +26,7 @@ def request(csar: Path, path: Path, *more: str) -> dict[str, Any]:
     :param more: further options.
     """
     words = ("request", "init", "--package", str(csar), "-o", str(path), "--yes")
-    told = client.command([*PROGRAM, *words, *ANSWERS, *more])
+    told = client.command([PROGRAM, *words, *ANSWERS, *more])
     assert "nothing left to correct or fill in" in told, told
     assert "--image" not in told, told
     return dict(json.loads(path.read_text()))
@@ -51,7 +50,7 @@ def preflight(path: Path, csar: Path, **login: str) -> dict[str, dict[str, Any]]
     config = str(client.state() / "etc" / "tacker.conf")
     words = ("preflight", str(path), "--package", str(csar), "--cloud", "--json")
     done = subprocess.run(
-        [*PROGRAM, *words, "--config-file", config, "--connect-timeout", "5"],
+        [PROGRAM, *words, "--config-file", config, "--connect-timeout", "5"],
         env={**os.environ, **login},
         capture_output=True,
         text=True,
