@@ -49,11 +49,16 @@ elif [ -n "$led" ]; then
 else
     state=starting
 fi
-# In a text of JSON, the quotes of such a field are escaped.
-up_in() { tail -n "$1" "$2" 2>/dev/null | sed -n 's/.*"up": \([0-9.]*\).*/\1/p' | tail -n 1; }
-asked_at=$(up_in 1 "$run/request.json")
+# Sets up to the last time in a text. In a text of JSON, the quotes of such a field are
+# escaped.
+up_in() { [[ $1 =~ .*'"up": '([0-9.]*) ]] && up=${BASH_REMATCH[1]} || up=; }
+text=
+[ -e "$run/request.json" ] && read -rd '' text <"$run/request.json"
+up_in "$text"
+asked_at=$up
 # The last line may be incomplete.
-heard=$(up_in 2 "$run/events.jsonl")
+up_in "$(tail -n 2 "$run/events.jsonl" 2>/dev/null)"
+heard=$up
 size=$(stat -c %s "$run/events.jsonl" 2>/dev/null) || size=0
 stamp=$(date -u '+%Y%m%dT%H%M%S%3NZ')
 printf '{"run":"%s","state":"%s","rc":%s,"started":%s,"ended":%s,"latest":"%s",' \

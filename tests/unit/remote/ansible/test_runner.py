@@ -452,8 +452,8 @@ def test_run_is_ended_whatever_the_locale_of_the_server(site, decimal_comma):
 
 
 def test_answer_that_cannot_be_read_is_shown(site):
-    site.sshd.program("sed", f"echo no-number; echo 'for {PASSWORD}' >&2")
-    with pytest.raises(errors.RemoteError, match='"asked":no-number') as caught:
+    site.sshd.program("date", f"echo '\"now\"'; echo 'for {PASSWORD}' >&2")
+    with pytest.raises(errors.RemoteError, match='"stamp":""now""') as caught:
         site.runner().last()
     assert str(site.workdir) in str(caught.value)
     assert str(caught.value).endswith("for ***")
