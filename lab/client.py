@@ -70,6 +70,9 @@ LET_GO_LIMIT = 60.0
 #: Seconds between two looks at something; each takes of the time that Tacker has for
 #: its work. A caller with a callback for each poll needs many.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 1.5
+#: Seconds between two looks at an operation's record in the database, and those after
+#: which Tacker is asked all the same.
+GLANCE, REST = 0.2, 10.0
 #: Tacker's error for a VNF instance that is locked by an operation.
 HELD = "Other LCM operation"
 TERMINAL_STATES = ("COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK")
@@ -81,18 +84,25 @@ class Tacker:
     :param auth: keyword arguments of ``keystoneauth1.identity.v3.Password``.
     :param endpoint: Tacker's address, e.g. ``http://127.0.0.1:9890``.
     :param moved: what changes while Tacker works; see :class:`lab.client.Patience`.
+    :param database: connects to Tacker's database, if it can be read.
     """
 
     #: Where the lifecycle management is, and the version that it is asked for.
     LCM, VERSION = "/vnflcm/v1", "1.3.0"
+    #: What a state is in the database.
+    RECORD = """
+        SELECT operation_state, state_entered_time FROM vnf_lcm_op_occs WHERE id = %s
+        """
 
     def __init__(
         self,
         auth: dict[str, Any],
         endpoint: str,
         moved: Callable[[], object] = lambda: None,
+        database: Callable[[], Any] | None = None,
     ) -> None:
         self._moved = moved
+        self._database = database
         self._session = session.Session(auth=v3.Password(**auth))
         self._endpoint = endpoint.rstrip("/")
         #: Seconds after which an operation is abandoned though something moves.
@@ -218,6 +228,7 @@ class Tacker:
     def leaving(self, occurrence_id: str) -> Iterator[None]:
         """The same for a verb that is sent within the block by any client."""
         before = self.occurrence(occurrence_id)
+        pause = self._pause(occurrence_id)
         yield
         patience = Patience(self._moved, HANDLED_SILENCE)
         marks = ("operationState", "stateEnteredTime")
@@ -225,7 +236,7 @@ class Tacker:
             now = self.occurrence(occurrence_id)
             if any(now[mark] != before[mark] for mark in marks):
                 return
-            time.sleep(0.1)
+            pause(0.1)
 
     def cancel(self, occurrence_id: str) -> None:
         """Cancel an operation, as soon as Tacker's ``operation_timeout`` allows it.
@@ -268,8 +279,45 @@ class Tacker:
         def good(found: dict[str, Any]) -> bool:
             return found["operationState"] in wanted
 
-        longest = FIRST_PAUSE if tick else LONGEST_PAUSE
-        return self._poll(look, good, bad, OPERATION_SILENCE, longest)
+        if tick:
+            return self._poll(look, good, bad, OPERATION_SILENCE, FIRST_PAUSE)
+        pause = self._pause(occurrence_id)
+        return self._poll(look, good, bad, OPERATION_SILENCE, pause=pause)
+
+    def _pause(self, occurrence_id: str) -> Callable[[float], None]:
+        """A pause between two looks at an operation.
+
+        A look takes Tacker and its client as much processor time as a hundred into the
+        database. So where there is one, the pause lasts until the state changes there,
+        in place of the seconds that it is called with.
+        """
+        if self._database is None:
+            return time.sleep
+        connection = self._database()
+
+        def state() -> Any:
+            with connection.cursor() as cursor:
+                cursor.execute(self.RECORD, (occurrence_id,))
+                return cursor.fetchone()
+
+        last = state()
+
+        def pause(_: float) -> None:
+            nonlocal last
+            deadline = time.monotonic() + REST
+            while time.monotonic() < deadline:
+                time.sleep(GLANCE)
+                try:
+                    before, last = last, state()
+                except pymysql.MySQLError:
+                    # A test restarts the server.
+                    with contextlib.suppress(pymysql.MySQLError):
+                        connection.ping(reconnect=True)
+                    continue
+                if last != before:
+                    return
+
+        return pause
 
     # VIMs
 
@@ -284,9 +332,10 @@ class Tacker:
         bad: Callable[[dict[str, Any]], str | bool],
         silence: float,
         longest_pause: float = LONGEST_PAUSE,
+        pause: Callable[[float], None] = time.sleep,
     ) -> dict[str, Any]:
         patience = Patience(self._moved, silence, self.longest)
-        pause = FIRST_PAUSE
+        seconds = FIRST_PAUSE
         while True:
             found = look()
             if good(found):
@@ -296,8 +345,8 @@ class Tacker:
                 raise RuntimeError(why)
             if patience.is_over():
                 raise RuntimeError(f"nothing final, and nothing moves: {found}")
-            time.sleep(pause)
-            pause = min(pause * 1.1, longest_pause)
+            pause(seconds)
+            seconds = min(seconds * 1.1, longest_pause)
 
 
 class TackerV2(Tacker):
@@ -308,6 +357,7 @@ class TackerV2(Tacker):
     """
 
     LCM, VERSION = "/vnflcm/v2", "2.0.0"
+    RECORD = "SELECT operationState, stateEnteredTime FROM VnfLcmOpOccV2 WHERE id = %s"
 
     def _call(self, method: str, path: str, **kwargs: Any) -> Any:
         deadline = time.monotonic() + LET_GO_LIMIT
@@ -333,12 +383,12 @@ def state() -> Path:
 
 def tacker() -> Tacker:
     """A client of the lab's Tacker, as the user ``nfv_user``."""
-    return Tacker(login(), TACKER, moved)
+    return Tacker(login(), TACKER, moved, database)
 
 
 def tacker_v2() -> TackerV2:
     """The same for its v2 API."""
-    return TackerV2(login(), TACKER, moved)
+    return TackerV2(login(), TACKER, moved, database)
 
 
 def moved() -> list[int]:
@@ -427,7 +477,14 @@ def in_database(name: str, statement: str) -> None:
 
     :raises pymysql.MySQLError: the server refused it.
     """
-    connection = pymysql.connect(
+    connection = database(name)
+    with contextlib.closing(connection), connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def database(name: str = "tacker") -> Any:
+    """A connection to one of the lab's databases."""
+    return pymysql.connect(
         host=ADDRESS,
         port=PORTS["mariadb"],
         user="lab",
@@ -435,8 +492,6 @@ def in_database(name: str, statement: str) -> None:
         database=name,
         autocommit=True,
     )
-    with contextlib.closing(connection), connection.cursor() as cursor:
-        cursor.execute(statement)
 
 
 class ClusterApi:

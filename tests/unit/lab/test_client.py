@@ -2,12 +2,14 @@
 """How tests and demo look into a cluster of the lab."""
 
 import base64
+import contextlib
 import socket
 import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import pymysql
 import pytest
 import requests
 import yaml
@@ -92,3 +94,62 @@ def test_a_list_is_not_asked_for_without_end(backend, api, monkeypatch):
 def test_the_administrators_key_is_readable_by_its_owner_only(api, tmp_path):
     for name in ("kubeconfig", "kubeconfig.login.pem"):
         assert (tmp_path / name).stat().st_mode & 0o077 == 0
+
+
+class Database:
+    """Tacker's, which a test has restarted: one query in it fails."""
+
+    def __init__(self, *rows):
+        self._rows = list(rows)
+        self.reconnections = 0
+
+    def __call__(self):
+        return self
+
+    @contextlib.contextmanager
+    def cursor(self):
+        yield self
+
+    def execute(self, statement, values):
+        assert values == ("op",)
+
+    def fetchone(self):
+        row = self._rows.pop(0)
+        if row is None:
+            raise pymysql.err.OperationalError(2013, "Lost connection")
+        return row
+
+    def ping(self, reconnect):
+        self.reconnections += reconnect
+
+
+class Operation(client.Tacker):
+    """An operation whose state is looked at."""
+
+    def __init__(self, database, *states):
+        auth = dict.fromkeys(("auth_url", "username", "password"), "")
+        super().__init__(auth, "", database=database)
+        self.states = list(states)
+
+    def occurrence(self, occurrence_id):
+        return {"operationState": self.states.pop(0), "stateEnteredTime": ""}
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr(client, "GLANCE", 0.001)
+
+
+def test_tacker_is_asked_when_the_state_has_changed_in_its_database(at_once):
+    database = Database("P", "P", "P", None, "P", "C")
+    tacker = Operation(database, "PROCESSING", "COMPLETED")
+    tacker.wait("op", "COMPLETED")
+    assert tacker.states == []
+    assert database.reconnections == 1
+
+
+def test_tacker_is_asked_after_a_while_all_the_same(at_once, monkeypatch):
+    monkeypatch.setattr(client, "REST", 0.01)
+    tacker = Operation(Database(*"P" * 1000), "PROCESSING", "COMPLETED")
+    tacker.wait("op", "COMPLETED")
+    assert tacker.states == []
