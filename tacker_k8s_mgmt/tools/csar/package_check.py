@@ -34,6 +34,8 @@ from tacker_k8s_mgmt.tools.csar import (
 from tacker_k8s_mgmt.topology import base_hot
 
 _NO_REQUESTS: Mapping[str, Any] = {}
+#: The driver's file in the package of a CNF, of either API.
+_OF_CNF = "Scripts/cnf_exposure_mgmt"
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,9 @@ def check(package: Path, requests: Mapping[str, Any] = _NO_REQUESTS) -> Report:
         files = archive.read(package)
     except PackageError as error:
         return Report((), error.problems)
+    if any(name.startswith(_OF_CNF) for name in files):
+        text = "it is the package of a CNF, which `csar cnf` makes and checks; this "
+        return Report((), (f"{text}command checks those of clusters",))
     package = Path(os.path.abspath(package))
     with archive.unpacked(files) as root:
         try:

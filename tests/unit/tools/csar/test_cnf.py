@@ -41,6 +41,16 @@ def test_the_samples_of_both_apis_can_be_in_one_tacker(tmp_path):
     assert ids[1].encode() in archive.read(output)["Definitions/web.vnfd.yaml"]
 
 
+@pytest.mark.parametrize("api", build.DRIVER_FILES)
+def test_the_check_of_clusters_packages_says_that_it_is_none(tmp_path, capsys, api):
+    output = tmp_path / "web.zip"
+    build.pack(output, api=api)
+    assert main(["csar", "check", str(output)]) == 1
+    out = capsys.readouterr().out
+    assert "1 problem(s)" in out
+    assert "the package of a CNF" in out
+
+
 def test_v1_package_has_the_chart_as_helm_packs_it(tmp_path):
     output = tmp_path / "web.zip"
     build.pack(output, api="v1")
