@@ -40,7 +40,7 @@ SERVER_STRUCTURES = ("ansible", "bastion")
 # The request cannot be corrected in an operation; what it refers to can.
 _FIX = "If the request is right, fix what it refers to and send `retry`. If not:"
 #: Entries of the metadata in the title of a modification, and characters of each.
-_ENTRIES, _LONGEST = 3, 60
+_ENTRIES, _LONGEST = 3, 120
 _LOG_SECONDS = 60.0  # between two lines about one play
 
 

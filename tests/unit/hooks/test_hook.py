@@ -153,7 +153,7 @@ def test_steps_of_an_operation_may_grow_while_they_are_taken(call):
     [
         ("modify_information_start", {"b": 1, "a\n": None}, "a, b"),
         ("modify_information_end", dict.fromkeys("abcde"), "a, b, c and 2 more"),
-        ("modify_information_start", {"x" * 70: 1}, f"{'x' * 60}..."),
+        ("modify_information_start", {"x" * 130: 1}, f"{'x' * 120}..."),
         ("modify_information_start", {}, None),
         ("heal_start", {}, "2 workerNode, lb"),
         # Of a CNF, which has VNFCs of its own.
