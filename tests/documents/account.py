@@ -64,7 +64,7 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "openstack vnflcm show VNF_INSTANCE_ID *",
         "tacker-k8s-mgmt runs list*",
         "tacker-k8s-mgmt runs show *",
-        "tacker-k8s-mgmt runs pages *",
+        "tacker-k8s-mgmt runs pages timelines",
         "tacker-k8s-mgmt runs metrics*",
         "tacker-k8s-mgmt cluster check *",
         "tacker-k8s-mgmt cluster list*",
@@ -215,6 +215,9 @@ NOT_RUN: Mapping[str, tuple[str, ...]] = {
     "installs into a site's OpenStack, in its own way": (
         "podman build *",
         "openstack-ansible *",
+    ),
+    "serves until it is stopped, as in tests/unit/tools/cli/test_runs_pages.py": (
+        "tacker-k8s-mgmt runs pages --serve *",
     ),
     "needs systemd, which a lab has not": ("systemctl restart tacker-conductor",),
     "ends the API of a cluster, and needs the real etcd and kubelet": (

@@ -15,7 +15,7 @@ PATTERNS = [
     for pattern in patterns
 ]
 #: How many commands are not run, for each reason. More of them want a second thought.
-COUNTS = (11, 12, 5, 1, 2, 4, 11, 3, 2, 2, 8, 1, 4)
+COUNTS = (11, 12, 5, 1, 2, 2, 4, 11, 3, 2, 2, 8, 1, 4)
 
 PAGE = """
 Title
