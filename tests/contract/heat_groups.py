@@ -3,13 +3,21 @@
 
 import json
 import os
+import random
 import subprocess
+import types
+from dataclasses import replace
 from pathlib import Path
+
+from tacker.vnfm.infra_drivers.openstack import openstack
 
 from lab import environments
 from lab.settings import from_environment
 from tacker_k8s_mgmt.topology.scaling_groups import Group, Member
+from tests.tree import ROOT
 
+GROUP = "worker_instance"
+HOT = (ROOT / "samples" / "hot" / "simple" / "base_hot_top.yaml").read_text()
 PROGRAM = Path(__file__).parents[1] / "helpers" / "heat_choice.py"
 STATES = (
     "CREATE_COMPLETE",
@@ -60,3 +68,58 @@ def group(states, status="UPDATE_COMPLETE", order=None):
         for n, (state, place) in enumerate(zip(states, places, strict=True))
     )
     return Group("workers", status, tuple(members))
+
+
+def stack_of(name):
+    """The stack of a member, which is what Tacker announces."""
+    return f"member-server-{10 + int(name[1:])}"
+
+
+def named(group):
+    """The group with the ids of its members."""
+    members = (
+        replace(one, ids=frozenset({stack_of(one.name), stack_of(one.name)[7:]}))
+        for one in group.members
+    )
+    return replace(group, name=GROUP, members=tuple(members))
+
+
+def announced(monkeypatch, group, steps):
+    """What Tacker passes to the hook: the ids and names of members."""
+    rows = [
+        types.SimpleNamespace(
+            resource_name=one.name,
+            physical_resource_id=stack_of(one.name),
+            resource_status=one.status,
+            creation_time=one.created,
+        )
+        for one in group.members
+    ]
+    # Heat lists them in no order.
+    random.Random(len(rows)).shuffle(rows)  # noqa: S311  the same each time
+
+    class Client:
+        def __init__(self, access, region):
+            pass
+
+        def resource_get(self, stack, name):
+            if stack == "the-stack":
+                return types.SimpleNamespace(physical_resource_id="the-group")
+            return next(row for row in rows if row.resource_name == name)
+
+        def resource_get_list(self, stack):
+            assert stack == "the-group"
+            return rows
+
+    monkeypatch.setattr(openstack.hc, "HeatClient", Client)
+    vnf = {
+        "instance_id": "the-stack",
+        "policy_name": GROUP,
+        "attributes": {"heat_template": HOT},
+    }
+    driver = object.__new__(openstack.OpenStack)
+    ids, names, group_id, _ = driver.get_scale_in_ids(
+        None, None, vnf, None, {}, None, steps
+    )
+    assert group_id == "the-group"
+    return ids, set(names)

@@ -24,8 +24,7 @@ from tacker_k8s_mgmt.hooks.v2 import planning as v2
 from tacker_k8s_mgmt.hooks.v2 import stack
 from tacker_k8s_mgmt.hooks.v2.connections import VimEntry
 from tacker_k8s_mgmt.request.reader import ATTRIBUTE
-from tests.contract.heat_groups import group
-from tests.contract.test_v1_scale_in_choice import GROUP, HOT, announced, named
+from tests.contract.heat_groups import GROUP, HOT, announced, group, named
 from tests.contract.v2_operations import (
     EIGHT,
     FIFTY_FIVE,

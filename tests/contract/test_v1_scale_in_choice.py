@@ -7,27 +7,29 @@ Both by their own functions; the operation takes out just these nodes, or refuse
 import copy
 import random
 import re
-import types
-from dataclasses import replace
 
 import pytest
 import yaml
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-from tacker.vnfm.infra_drivers.openstack import openstack
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.operations.scale import ScaleIn
-from tests.contract.heat_groups import STATES, group, heat
+from tests.contract.heat_groups import (
+    GROUP,
+    HOT,
+    STATES,
+    announced,
+    group,
+    heat,
+    named,
+)
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import instantiated, run, state
-from tests.tree import ROOT
 
-GROUP = "worker_instance"
-HOT = (ROOT / "samples" / "hot" / "simple" / "base_hot_top.yaml").read_text()
 FEWEST = yaml.safe_load(HOT)["resources"][GROUP]["properties"]["min_size"]
 MOST = 8
 
@@ -48,63 +50,8 @@ class Site(FakeSite):
         return (self.group,) if self.group else super().scaling_groups(places)
 
 
-def stack_of(name):
-    """The stack of a member, which is what Tacker announces."""
-    return f"member-server-{10 + int(name[1:])}"
-
-
 def node_of(name):
     return f"worker-10-10-0-{10 + int(name[1:])}"
-
-
-def named(group):
-    """The group with the ids of its members."""
-    members = (
-        replace(one, ids=frozenset({stack_of(one.name), stack_of(one.name)[7:]}))
-        for one in group.members
-    )
-    return replace(group, name=GROUP, members=tuple(members))
-
-
-def announced(monkeypatch, group, steps):
-    """What Tacker passes to the hook: the ids and names of members."""
-    rows = [
-        types.SimpleNamespace(
-            resource_name=one.name,
-            physical_resource_id=stack_of(one.name),
-            resource_status=one.status,
-            creation_time=one.created,
-        )
-        for one in group.members
-    ]
-    # Heat lists them in no order.
-    random.Random(len(rows)).shuffle(rows)  # noqa: S311  the same each time
-
-    class Client:
-        def __init__(self, access, region):
-            pass
-
-        def resource_get(self, stack, name):
-            if stack == "the-stack":
-                return types.SimpleNamespace(physical_resource_id="the-group")
-            return next(row for row in rows if row.resource_name == name)
-
-        def resource_get_list(self, stack):
-            assert stack == "the-group"
-            return rows
-
-    monkeypatch.setattr(openstack.hc, "HeatClient", Client)
-    vnf = {
-        "instance_id": "the-stack",
-        "policy_name": GROUP,
-        "attributes": {"heat_template": HOT},
-    }
-    driver = object.__new__(openstack.OpenStack)
-    ids, names, group_id, _ = driver.get_scale_in_ids(
-        None, None, vnf, None, {}, None, steps
-    )
-    assert group_id == "the-group"
-    return ids, set(names)
 
 
 def cases():

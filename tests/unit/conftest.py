@@ -10,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 _HERE = Path(__file__).parent
+#: Whether a session has unit tests alone.
+_OURS = pytest.StashKey[bool]()
+_IMPORTED = "a unit test imports Tacker"
 
 # A busy machine is not a failed test, and nothing is to be left in the tree.
 settings.register_profile(
@@ -26,8 +29,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
     In a patched process, servers in threads wait for themselves.
     """
-    ours = all(item.path.is_relative_to(_HERE) for item in session.items)
-    assert not ours or "eventlet" not in sys.modules, "a unit test imports Tacker"
+    session.stash[_OURS] = all(p.path.is_relative_to(_HERE) for p in session.items)
+    assert not session.stash[_OURS] or "eventlet" not in sys.modules, _IMPORTED
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """The same of what a test imports while it runs: later ones may hang."""
+    assert not item.session.stash[_OURS] or "eventlet" not in sys.modules, _IMPORTED
 
 
 @pytest.fixture(scope="session")
