@@ -84,7 +84,11 @@ class TestApplications:
             "get", "configmap", "notes", "-n", "notes", "-o", "json"
         )
         assert json.loads(shown)["data"]["debug"] == "yes"
-        told = guide.does("applications seen", **{"my-cluster": cluster.name})
+        told = guide.does(
+            "applications seen",
+            VNF_INSTANCE_ID=cluster.id,
+            **{"my-cluster": cluster.name},
+        )
         assert "No differences." in told
 
     def test_a_broken_change_goes_back(self, cluster):
