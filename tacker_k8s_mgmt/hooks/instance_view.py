@@ -44,6 +44,15 @@ def described(occurrences: Iterable[tuple[object, object, object]]) -> str:
     return ", ".join(f"{name} {id_} is {state}" for name, id_, state in occurrences)
 
 
+def under_way(occurrences: Iterable[tuple[object, object, object]]) -> str:
+    """The id of the operation that Tacker works on; "" if there is none.
+
+    :param occurrences: operation, id and state of each that is not over.
+    """
+    busy = (str(id_) for _, id_, state in occurrences if state != "FAILED_TEMP")
+    return next(busy, "")
+
+
 @dataclass(frozen=True)
 class ClusterSummary:
     """A VNF instance that is a cluster, or that a request was to make into one.

@@ -92,6 +92,16 @@ def operation_state(occurrence: str, config_files: Sequence[str] = ()) -> str:
         return next(filter(None, states), "")
 
 
+def under_way(vnf_id: str, config_files: Sequence[str] = ()) -> str:
+    """The id of the LCM operation occurrence that Tacker works on; "" without one.
+
+    :param config_files: as in :func:`open_cluster`.
+    :raises TackerError: Tacker's database cannot be read, or has no such VNF instance.
+    """
+    _configure(config_files)
+    return record(vnf_id).under_way
+
+
 def run(
     vnf_id: str,
     name: str,

@@ -145,6 +145,9 @@ def test_the_state_of_an_operation_of_either_api(known, config_file, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         "import sys; from tacker_k8s_mgmt.hooks import instances;"
+        f"assert not instances.under_way('{known['v2 cluster']}', sys.argv[1:2]);"
+        f"assert not instances.under_way('{known['cluster']}', sys.argv[1:2]);"
+        f"assert instances.under_way('{known['dormant']}', sys.argv[1:2]);"
         "print([instances.operation_state(one, sys.argv[1:2]) for one in sys.argv[2:]])"
     )
     operations = (known["operation"], known["v2 operation"], NOBODY)

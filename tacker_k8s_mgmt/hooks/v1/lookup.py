@@ -93,6 +93,7 @@ class V1Record:
     """A VNF instance in Tacker's database.
 
     :ivar open_operation: its unfinished operations, as text; "" if there is none.
+    :ivar under_way: the id of the one that Tacker works on; "" if there is none.
     :raises NoSuchInstance: there is none with this id.
     """
 
@@ -105,6 +106,7 @@ class V1Record:
             raise NoSuchInstance(vnf_id) from error
         unfinished = self._instance.open_operations()
         self.open_operation = instance_view.described(unfinished)
+        self.under_way = instance_view.under_way(unfinished)
 
     def command(self, name: str) -> tuple[V1Hook, ClusterRequest]:
         """What a command works with, in place of a call of a hook.

@@ -203,6 +203,7 @@ class V2Record:
     """A VNF instance and its operations in Tacker's database.
 
     :ivar open_operation: those that are not over, as text; "" if there is none.
+    :ivar under_way: the id of the one that Tacker works on; "" if there is none.
     :raises NoSuchInstance: there is none with this id.
     """
 
@@ -216,11 +217,13 @@ class V2Record:
             raise NoSuchInstance(vnf_id)
         self._instance: dict[str, Any] = instance.to_dict()
         self._operations = _operations(context, vnf_id)
-        self.open_operation = instance_view.described(
+        unfinished = [
             (row["operation"], row["id"], row["operationState"])
             for row in self._operations
             if row["operationState"] not in instance_view.ENDED
-        )
+        ]
+        self.open_operation = instance_view.described(unfinished)
+        self.under_way = instance_view.under_way(unfinished)
 
     def command(self, name: str) -> tuple[V2Hook, ClusterRequest]:
         """What a command works with, in place of a call of a hook.

@@ -16,7 +16,7 @@
 import argparse
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -47,9 +47,10 @@ _FAILED = (records.FAILED_TEMP, records.FAILED)
 class RunsFollow(Report):
     """Follow an operation live, until it ends.
 
-    It ends when Tacker's LCM operation occurrence has ended, which Tacker's database
-    says; with --state-path and no --config-file, after its last hook. As a document, it
-    is printed then.
+    One that Tacker has begun is waited for, and it ends when Tacker's LCM operation
+    occurrence has ended; Tacker's database says both. With --state-path and no
+    --config-file it ends after the last recorded hook. As a document, it is printed
+    then.
     """
 
     examples = (
@@ -89,25 +90,60 @@ class RunsFollow(Report):
         reporter = Reporter(Console(quiet=is_document), timeline)
         with journal.JournalReader(path) as reader, reporter:
             _catch_up(reader, timeline, reporter)
-            if _goes_on(timeline.last, args.wait, began):
-                _go_on(args.wait, reader, timeline, reporter)
+            begun = _begun(vnf_id, args, timeline.last) if asks_tacker else ""
+            if begun or _goes_on(timeline.last, args.wait, began):
+                is_over = partial(_is_over, begun, args)
+                _go_on(args.wait, reader, timeline, reporter, is_over)
             last = timeline.last
             if last is None:
                 raise host_records.nothing(args.state_path, vnf_id)
-            state = ""
-            if asks_tacker and last.occurrence and (last.final or last.failed):
-                state = _tackers_end(last, args, reporter)
-        completed = last.final and not last.failed and state not in _FAILED
-        code = base.OK if completed else base.PROBLEMS
+            state, occurrence = "", begun or last.occurrence
+            if asks_tacker and occurrence and last.final:
+                state = _tackers_end(occurrence, args, reporter)
+        failed = state in _FAILED if state else last.failed
+        code = base.OK if last.final and not failed else base.PROBLEMS
         return Outcome(_document(vnf_id, timeline, last, state), lambda: None, code)
 
 
+def _begun(vnf_id: str, args: argparse.Namespace, last: Operation | None) -> str:
+    """The LCM operation occurrence that Tacker has begun and nothing is recorded of.
+
+    :param last: the last hook that is recorded.
+    :returns: its id; "" if there is none, or Tacker does not tell.
+    """
+    if last is not None and not last.final:
+        return ""
+    try:
+        instances = host_records.lookup(args.config_file)
+        found = str(instances.under_way(vnf_id, args.config_file))
+    except (errors.K8sMgmtError, UsageError):
+        return ""
+    return found if last is None or found != last.occurrence else ""
+
+
+def _is_over(occurrence: str, args: argparse.Namespace) -> bool:
+    """Whether an operation of which nothing was recorded has ended; "" has not."""
+    # Imported late, as below.
+    from tacker_k8s_mgmt.tools.tacker import waiting
+
+    if not occurrence:
+        return False
+    time.sleep(_TACKER_SECONDS)
+    try:
+        instances = host_records.lookup(args.config_file)
+        state = str(instances.operation_state(occurrence, args.config_file))
+    except errors.K8sMgmtError:
+        # It may answer again; --wait is the limit.
+        return False
+    return not state or state in waiting.ENDED
+
+
 def _tackers_end(
-    last: Operation, args: argparse.Namespace, reporter: "Reporter"
+    occurrence: str, args: argparse.Namespace, reporter: "Reporter"
 ) -> str:
     """Wait until Tacker has ended an operation, and print its state.
 
-    :param last: its last hook.
+    :param occurrence: the id of its LCM operation occurrence.
     :returns: the state; "" if it cannot be read, or nothing came for ``--wait``.
     """
     # Imported late: the other commands do without the client of an API.
@@ -117,19 +153,19 @@ def _tackers_end(
     try:
         instances = host_records.lookup(args.config_file)
         while True:
-            state = str(instances.operation_state(last.occurrence, args.config_file))
+            state = str(instances.operation_state(occurrence, args.config_file))
             if not state or state in waiting.ENDED:
                 break
             if args.wait is not None and time.monotonic() - latest >= args.wait:
                 reporter.say(f"Tacker has not ended it for {in_words(args.wait)}.")
                 return ""
             time.sleep(_TACKER_SECONDS)
-    except errors.K8sMgmtError as error:
+    except (errors.K8sMgmtError, UsageError) as error:
         reporter.say(f"How Tacker has ended it is not known: {error}", "yellow")
         return ""
     if state:
         style = "bold red" if state in _FAILED else "bold green"
-        reporter.say(f"LCM operation occurrence {last.occurrence}: {state}", style)
+        reporter.say(f"LCM operation occurrence {occurrence}: {state}", style)
     return state
 
 
@@ -189,22 +225,28 @@ def _go_on(
     reader: journal.JournalReader,
     timeline: Timeline,
     reporter: "Reporter",
+    is_over: Callable[[], bool],
 ) -> None:
-    """Print new records, until the operation ends or none comes for *wait* seconds."""
+    """Print new records, until the operation ends or none comes for *wait* seconds.
+
+    :param is_over: whether it has ended; asked until its first record comes.
+    """
     latest = time.monotonic()
-    over = False
+    recorded = over = False
     while not over:
+        # Before its records are read: they are written before it ends.
+        over = not recorded and is_over()
         records = reader.read()
         for record in records:
             operation = timeline.add(record)
             reporter.report(operation, str(record.get("event")))
         if records:
-            latest = time.monotonic()
+            latest, recorded = time.monotonic(), True
             over = operation.final
         elif wait is not None and time.monotonic() - latest >= wait:
             reporter.say(f"Nothing came for {in_words(wait)}.")
             return
-        else:
+        elif not over:
             time.sleep(_POLL_SECONDS)
 
 

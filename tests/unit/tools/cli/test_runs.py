@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.tools.cli import host_records, main
 from tacker_k8s_mgmt.tools.cli.commands import runs as runs_follow
 from tests.unit.tools.cli.journals import (
@@ -814,22 +814,30 @@ class TestTackersEnd:
     """With tacker.conf, the database says when the operation itself has ended."""
 
     @pytest.fixture
-    def follow(self, tmp_path, monkeypatch):
+    def begun(self):
+        """What Tacker works on."""
+        return types.SimpleNamespace(id="")
+
+    @pytest.fixture
+    def follow(self, tmp_path, monkeypatch, begun):
         monkeypatch.setattr(runs_follow, "_TACKER_SECONDS", 0.01)
         config = tmp_path / "tacker.conf"
         config.write_text(f"[k8s_mgmt]\nstate_path = {tmp_path}\n")
 
         def follow(states, *arguments):
+            begun.id = begun.id or OCCURRENCE
             asked = iter(states)
 
             def operation_state(occurrence, files):
-                assert (occurrence, files) == (OCCURRENCE, [str(config)])
+                assert (occurrence, files) == (begun.id, [str(config)])
                 state = next(asked)
                 if isinstance(state, Exception):
                     raise state
                 return state
 
-            lookup = types.SimpleNamespace(operation_state=operation_state)
+            lookup = types.SimpleNamespace(
+                operation_state=operation_state, under_way=lambda *_: begun.id
+            )
             monkeypatch.setattr(host_records, "lookup", lambda _: lookup)
             code = main(["runs", "follow", "--config-file", str(config), *arguments])
             return code, list(asked)
@@ -882,6 +890,40 @@ class TestTackersEnd:
         )
         assert follow([""]) == (0, [])
         assert OCCURRENCE not in capsys.readouterr().out
+
+    def test_one_that_has_begun_is_waited_for(
+        self, tmp_path, follow, begun, capsys, later
+    ):
+        begun.id = OTHER
+        completed(tmp_path, "scale_end", begun=OF_TACKER)
+        new = {"lcm_op_occ_id": OTHER}
+        later(lambda: completed(tmp_path, "heal_end", begun=new))
+        code, _ = follow(itertools.chain(["PROCESSING"] * 500, ["COMPLETED"]))
+        out = capsys.readouterr().out
+        assert "heal_end completed after" in out
+        assert out.splitlines()[-1] == f"LCM operation occurrence {OTHER}: COMPLETED"
+        assert code == 0
+
+    @pytest.mark.parametrize(("state", "code"), [("COMPLETED", 0), ("FAILED_TEMP", 1)])
+    def test_one_of_which_nothing_is_recorded_ends_with_tackers(
+        self, tmp_path, follow, begun, capsys, state, code
+    ):
+        begun.id = OTHER
+        failed(tmp_path, "scale_end", begun=OF_TACKER)
+        assert follow(["PROCESSING", state, state])[0] == code
+        last = capsys.readouterr().out.splitlines()[-1]
+        assert last == f"LCM operation occurrence {OTHER}: {state}"
+
+    def test_without_tackers_configuration_only_the_journal_counts(
+        self, tmp_path, monkeypatch, capsys
+    ):
+        monkeypatch.setattr(cfg, "find_config_files", lambda *_, **__: [])
+        monkeypatch.setattr(config, "state_path", lambda _: str(tmp_path))
+        completed(
+            tmp_path, "terminate_start", ended={"followed_by": ""}, begun=OF_TACKER
+        )
+        assert main(["runs", "follow"]) == 0
+        assert "There is no tacker.conf" in capsys.readouterr().out
 
     def test_not_of_the_journals_of_another_directory(self, tmp_path, monkeypatch):
         completed(
