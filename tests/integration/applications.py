@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import requests
+
 from tests.integration.cluster import ROOT, Cluster
 from tests.integration.v2 import ClusterV2
 
@@ -54,3 +56,15 @@ def is_exposed(cluster: Cluster) -> bool:
     """Whether the load balancer exposes the sample's API."""
     owner = "app-notes.notes.notes-api.tcp.8090"
     return owner in json.dumps(cluster.balancer("status"))
+
+
+def answer(cluster: Cluster) -> str:
+    """What the sample's API answers through the load balancer; "" for nothing yet.
+
+    In the laboratory a node answers in its place, with the pod's name.
+    """
+    url = f"http://{cluster.balancer_address()}:8090/"
+    try:
+        return requests.get(url, timeout=10).text
+    except requests.RequestException:
+        return ""
