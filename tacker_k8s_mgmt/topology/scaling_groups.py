@@ -21,14 +21,20 @@ class GroupSize:
     :param healthy: members that are not in a failed state.
     :param failed: members in a failed state. When the group's size is set, Heat deletes
         them first, and rebuilds them if the size permits it.
+    :param needed: the least size at which it deletes no failed member that is to stay.
     """
 
     healthy: int
     failed: int = 0
+    needed: int = 0
 
     def nearest(self, size: int) -> int:
-        """The size nearest to *size* that costs no healthy member and adds none."""
-        return min(max(size, self.healthy), self.healthy + self.failed)
+        """The size nearest to *size* that adds no member.
+
+        It costs none that is healthy, or that is to stay.
+        """
+        least = max(size, self.healthy, self.needed)
+        return min(least, self.healthy + self.failed)
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,12 @@ class Group:
         return tuple(
             sorted(self.members, key=lambda m: (not m.failed, m.created, m.name))
         )
+
+    def least_with(self, ids: Collection[str]) -> int:
+        """The least size at which Heat deletes none of the members with these ids."""
+        staying = self.having(ids)
+        order = self.order()
+        return max((len(order) - order.index(one) for one in staying), default=0)
 
     def resized(self, size: int) -> Resizing:
         """What Heat does when it sets the group to that size, or a smaller one."""

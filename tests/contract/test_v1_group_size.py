@@ -80,8 +80,9 @@ def keep(monkeypatch, heat, sizes):
     info = types.SimpleNamespace(instance_id="stack")
     one = types.SimpleNamespace(instantiated_vnf_info=info)
     found = {name: GroupSize(size) for name, size in sizes.items()}
-    site: Any = types.SimpleNamespace(group_sizes=lambda: found)
-    group_sizes.group_size_step(V1Instance(None, one), site).act()
+    site = types.SimpleNamespace(group_sizes=lambda: found)
+    cluster: Any = types.SimpleNamespace(site=site)
+    group_sizes.group_size_step(V1Instance(None, one), cluster).act()
     return opened
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A heal keeps the group as large as it is, by Tacker's own way to compute the size."""
 
+import random
 import types
 from typing import Any
 
@@ -17,8 +18,14 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import group_sizes
 from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.tools.csar import parts
+from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
+from tests.contract.heat_groups import STATES, group, heat, named, stack_of
 from tests.contract.v1_instances import DEFINITIONS
+from tests.helpers.model import planning
+from tests.helpers.model.faults import Fault, Trouble
+from tests.helpers.model.tacker import Kind, Operation, Troubles
+from tests.helpers.model.v1 import V1
 
 objects.register_all()
 
@@ -62,9 +69,16 @@ def instance(level):
     return made
 
 
-def site(one, size, failed=0, group=GROUP):
-    sizes = {group: GroupSize(size, failed)}
-    return V1Instance(None, one), types.SimpleNamespace(group_sizes=lambda: sizes)
+def cluster(one, size, failed=0, members=()):
+    """The instance, and what its hook works with; its inventory is empty."""
+    site = types.SimpleNamespace(
+        group_sizes=lambda: {GROUP: GroupSize(size, failed)},
+        machines=lambda: Machines(groups=members),
+        workdir=types.SimpleNamespace(read=lambda _: None),
+    )
+    params = types.SimpleNamespace(ansible=types.SimpleNamespace(host="192.0.2.9"))
+    made: Any = types.SimpleNamespace(site=site, params=params)
+    return V1Instance(None, one), made
 
 
 def counts(one, size, group=GROUP):
@@ -85,7 +99,7 @@ def level_of(one):
 
 
 def compare_before_heal(one, size):
-    group_sizes.scale_level_step(*site(one, size)).act()
+    group_sizes.scale_level_step(*cluster(one, size)).act()
 
 
 @pytest.mark.parametrize("level", [0, 1, 3])
@@ -114,7 +128,7 @@ def test_a_member_that_heat_failed_at_is_there_if_tacker_counts_it(
     vnfd, healthy, failed, level, after
 ):
     one = instance(level)
-    group_sizes.scale_level_step(*site(one, healthy, failed)).act()
+    group_sizes.scale_level_step(*cluster(one, healthy, failed)).act()
     assert level_of(one) == after
     assert healed(one, vnfd) >= healthy
 
@@ -152,7 +166,7 @@ def test_fewer_members_than_a_level_stands_for_are_left_to_heat(
 
 def test_after_a_scale_out_the_level_follows_and_tacker_stores_it(vnfd):
     one = instance(1)
-    group_sizes.follow_scale_out(*site(one, 4))
+    group_sizes.follow_scale_out(*cluster(one, 4))
     assert level_of(one) == 2
     assert one.saved == []
 
@@ -162,8 +176,9 @@ def test_a_scale_out_does_not_fail_when_heat_does_not_answer(vnfd, caplog):
         raise errors.RemoteError(detail="Heat does not answer.")
 
     one = instance(1)
-    silent_site: Any = types.SimpleNamespace(group_sizes=silent)
-    group_sizes.follow_scale_out(V1Instance(None, one), silent_site)
+    own, its_cluster = cluster(one, 4)
+    its_cluster.site.group_sizes = silent
+    group_sizes.follow_scale_out(own, its_cluster)
     assert level_of(one) == 1
     assert "Heat does not answer" in caplog.text
 
@@ -180,3 +195,113 @@ def test_groups_that_tacker_does_not_scale_have_no_level(vnfd):
     one = instance(0)
     one.instantiated_vnf_info.scale_status = []
     assert counts(one, 3) == ()
+
+
+def listing(level, names):
+    """An instance of which Tacker lists these members of the group as VNFCs."""
+    one = instance(level)
+    one.instantiated_vnf_info.vnfc_resource_info = [
+        objects.VnfcResourceInfo(
+            id=name,
+            vdu_id="workerNode",
+            compute_resource=objects.ResourceHandle(resource_id=f"former-{name}"),
+            metadata={"stack_id": stack_of(name)},
+        )
+        for name in names
+    ]
+    return one
+
+
+def groups():
+    """Groups of two to nine members, and which of them Tacker lists as VNFCs."""
+    chance = random.Random(26)  # noqa: S311  the same each time
+    states = [state for state in STATES if not state.startswith("DELETE_")]
+    for _ in range(200):
+        count = chance.randint(INITIAL, INITIAL + MAX_LEVEL)
+        order = chance.sample(range(count), count)
+        made = named(group(chance.choices(states, k=count), order=order))
+        names = [one.name for one in made.members]
+        yield made, set(chance.sample(names, chance.randint(0, count)))
+
+
+def test_of_failed_members_heat_keeps_those_that_tacker_lists(vnfd):
+    """Heat deletes the failed ones first, by its own functions."""
+    asked, answers = [], []
+    for made, listed in groups():
+        one = listing(0, listed)
+        failed = sum(member.failed for member in made.members)
+        healthy = len(made.members) - failed
+        group_sizes.scale_level_step(*cluster(one, healthy, failed, (made,))).act()
+        size = healed(one, vnfd)
+        asked.append((made, {"size": size}))
+        answers.append((listed, {m.name for m in made.members if not m.failed}))
+    for (one, way), (listed, healthy), does in zip(
+        asked, answers, heat(asked), strict=True
+    ):
+        assert listed | healthy <= set(does["left"]), (one, way)
+
+
+def test_surplus_that_is_marked_is_deleted_where_no_level_stands_for_it(vnfd):
+    """What the documentation of heal shows, where a level stands for several VMs."""
+    in_steps_of(vnfd, 2)
+    made = named(group(("CREATE_COMPLETE",) * 4 + ("CHECK_FAILED",)))
+    one = listing(1, ["m4"])
+    group_sizes.scale_level_step(*cluster(one, 4, 1, (made,))).act()
+    assert level_of(one) == 1
+    assert healed(one, vnfd) == 4
+
+
+def test_ports_change_with_all_that_tacker_lists():
+    """Without a level, too, as of a group that Tacker does not scale."""
+    one = instance(0)
+    one.instantiated_vnf_info.scale_status = []
+    sizes = {GROUP: GroupSize(2, failed=2, needed=3), "other": GroupSize(2, failed=1)}
+    kept = group_sizes.kept_sizes(V1Instance(None, one), sizes)
+    assert kept == {GROUP: 3, "other": 2}
+
+
+def with_an_uncounted_worker():
+    """A cluster with a third worker, which Tacker neither counts nor lists.
+
+    The conductor of the scale-out was killed when the worker had joined.
+    """
+    tacker = V1()
+    with tacker.in_place():
+        tacker.send(Operation(Kind.INSTANTIATE))
+        tacker.send(Operation(Kind.SCALE_OUT))
+        last = len(tacker.site.gate.calls) - 1
+    tacker = V1()
+    with tacker.in_place():
+        tacker.send(Operation(Kind.INSTANTIATE))
+        killed = Trouble((Fault(last, after=True, dies=True),))
+        tacker.send(Operation(Kind.SCALE_OUT), Troubles(end=killed))
+        tacker.fail()
+    return tacker
+
+
+def by_server(tacker, server):
+    return next(vnfc for vnfc, found in tacker.vnfcs().items() if found == server)
+
+
+@pytest.mark.parametrize(
+    ("is_listed", "heals_it"), [(False, False), (True, False), (True, True)]
+)
+def test_a_dead_worker_is_rebuilt_although_tacker_counts_one_less(is_listed, heals_it):
+    """It is a node, and CHECK_FAILED in Heat; the plan says so."""
+    tacker = with_an_uncounted_worker()
+    site = tacker.site
+    first, second, third = (vm.server_id for vm in site.workers)
+    assert {first, second, third} <= site.full_members()
+    assert (third in tacker.vnfcs().values(), tacker._level.scale_level) == (False, 0)
+    failed = second if is_listed else third
+    site.unfinished.add(failed)
+    site.dead.add(failed)
+    chosen = failed if heals_it else first
+    operation = Operation(Kind.HEAL, (by_server(tacker, chosen),))
+    with tacker.in_place():
+        plan = planning.plan(tacker, operation)
+        assert tacker.send(operation), operation.text
+    assert {node.change for node in plan.nodes} == {"is rebuilt"}
+    assert len(plan.nodes) == len({chosen, failed})
+    assert tacker.violations == []
+    assert len(site.full_members() & {vm.server_id for vm in site.workers}) == 3

@@ -257,7 +257,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
                     )
 
                 hook.run(scale_out, advice=advice)
-                group_sizes.follow_scale_out(hook.instance, cluster.site)
+                group_sizes.follow_scale_out(hook.instance, cluster)
 
     def heal_start(
         self, context: Any, vnf_instance: Any, heal_vnf_request: Any = None, **_: Any
@@ -268,7 +268,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
             if cluster and hook.sent.vnfcs:
                 heal = HealStart(cluster, servers=_healed_servers(hook))
                 same = heal_update.step(cluster.site, hook.sent)
-                level = group_sizes.scale_level_step(hook.instance, cluster.site)
+                level = group_sizes.scale_level_step(hook.instance, cluster)
                 operation = Steps(same, level, *heal.steps(), left=heal.left)
                 hook.run(operation, followed_by="heal_end")
             elif cluster:
@@ -301,7 +301,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         with hook.cluster(wrong=UNCHANGED_SEND_FAIL, advice=CHECK) as cluster:
             if cluster:
                 checks = connectivity_start(cluster, hook.sent.attachments())
-                sizes = group_sizes.group_size_step(hook.instance, cluster.site)
+                sizes = group_sizes.group_size_step(hook.instance, cluster)
                 hook.run(
                     Steps(*checks, sizes),
                     followed_by="change_external_connectivity_end",

@@ -31,7 +31,7 @@ prevents that.
 import importlib.util
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -45,8 +45,9 @@ from tacker_k8s_mgmt.hooks.v1 import stack
 from tacker_k8s_mgmt.hooks.v1.instance import V1Instance
 from tacker_k8s_mgmt.model.nodes import Count
 from tacker_k8s_mgmt.model.plan import JOINS, NodeChange
+from tacker_k8s_mgmt.operations.records import ClusterRecords, nodes_in
+from tacker_k8s_mgmt.operations.state import OperationContext
 from tacker_k8s_mgmt.operations.step import Step
-from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.remote.timing import Backoff
 from tacker_k8s_mgmt.request import reader
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
@@ -79,7 +80,7 @@ class _Group:
 
     @property
     def kept(self) -> int:
-        """The size nearest to that at which Heat deletes no healthy member."""
+        """The size nearest to that at which Heat deletes no member that is to stay."""
         return self.size.nearest(self.counted)
 
     def level_of_kept(self) -> int | None:
@@ -116,25 +117,47 @@ def counts(instance: V1Instance, sizes: Mapping[str, GroupSize]) -> tuple[Count,
 
 
 def kept_sizes(instance: V1Instance, sizes: Mapping[str, GroupSize]) -> dict[str, int]:
-    """The sizes of all groups at which Heat deletes no healthy member.
+    """The sizes of all groups at which Heat deletes no member that is to stay.
 
     That of Tacker's scale level, as far as Heat has it; Heat replaces a failed member
     if Tacker counts it.
     """
-    kept = {name: size.healthy for name, size in sizes.items()}
+    kept = {name: size.nearest(0) for name, size in sizes.items()}
     return kept | {group.name: group.kept for group in _groups(instance, sizes)}
 
 
-def scale_level_step(instance: V1Instance, site: Site) -> Step:
+def _sizes(instance: V1Instance, cluster: OperationContext) -> dict[str, GroupSize]:
+    """The sizes of the groups, with the failed members that are to stay.
+
+    Those are the nodes of the inventory, and the VNFCs that Tacker lists. Heat deletes
+    failed members first (``GroupInspector._get_member_data``), so that one of the
+    cluster would go in place of one that Tacker does not count.
+
+    :raises DamagedFile: the inventory, and there is no copy.
+    """
+    sizes = dict(cluster.site.group_sizes())
+    if not any(size.failed for size in sizes.values()):
+        return sizes
+    records = ClusterRecords(cluster.site, cluster.params.ansible.host)
+    nodes = nodes_in(records.last_inventory())
+    vnfcs = (*instance.vnfcs.values(), *instance.stacks_of_vnfcs().values())
+    staying = {*(node.server_id for node in nodes), *vnfcs}
+    for group in cluster.site.machines().groups:
+        if size := sizes.get(group.name):
+            sizes[group.name] = replace(size, needed=group.least_with(staying))
+    return sizes
+
+
+def scale_level_step(instance: V1Instance, cluster: OperationContext) -> Step:
     """Have a heal keep the sizes of the groups."""
 
     def act() -> None:
-        if _follow(instance, site.group_sizes()):
+        if _follow(instance, _sizes(instance, cluster)):
             # A retry may begin after this hook.
             instance.save()
 
     def missing() -> Iterator[NodeChange]:
-        for group in _groups(instance, site.group_sizes()):
+        for group in _groups(instance, cluster.site.group_sizes()):
             there = group.size.healthy + group.size.failed
             if (number := group.counted - there) > 0:
                 why = f"Heat creates what it lacks of the group {group.name}"
@@ -149,14 +172,14 @@ def step_size(instance: V1Instance, aspect: str) -> int:
     return int(_aspects(instance).get(aspect, {}).get("num", 1))
 
 
-def follow_scale_out(instance: V1Instance, site: Site) -> None:
+def follow_scale_out(instance: V1Instance, cluster: OperationContext) -> None:
     """Have Tacker count what an earlier scale-out has left; Tacker stores it.
 
     The workers have joined by now, so a failure is only logged: the next heal compares
     again.
     """
     try:
-        _follow(instance, site.group_sizes())
+        _follow(instance, _sizes(instance, cluster))
     except Exception as exc:
         # Heat, the VNFD and Tacker's database raise many kinds.
         LOG.warning(
@@ -171,10 +194,13 @@ def _follow(instance: V1Instance, sizes: Mapping[str, GroupSize]) -> bool:
 
     Where a group has too few members and no level stands for that size, Tacker's level
     stays: Heat then creates the missing ones, and deletes none. Where it has too many,
-    the heal is refused.
+    the heal is refused, or goes by the healthy ones alone if a level stands for those:
+    an operator marks the others for Heat to delete.
     """
     changed = False
     for group in _groups(instance, sizes):
+        if group.kept > group.counted and group.level_of_kept() is None:
+            group = replace(group, size=replace(group.size, needed=0))
         kept, counted = group.kept, group.counted
         if kept == counted:
             continue
@@ -305,11 +331,11 @@ _IN_PROGRESS = "IN_PROGRESS"
 _DONE = "UPDATE_COMPLETE"
 
 
-def group_size_step(instance: V1Instance, site: Site) -> Step:
+def group_size_step(instance: V1Instance, cluster: OperationContext) -> Step:
     """Write the present sizes of the groups into the stack's template."""
 
     def act() -> None:
-        sizes = kept_sizes(instance, site.group_sizes())
+        sizes = kept_sizes(instance, _sizes(instance, cluster))
         if sizes:
             _keep(instance, sizes)
 

@@ -321,15 +321,18 @@ class V1(Tacker):
         self._level.scale_level += {Kind.SCALE_OUT: 1, Kind.SCALE_IN: -1}.get(kind, 0)
 
     def _heal(self, operation: Operation, fails: bool) -> None:
-        """Replace the VNFCs' servers, and give the group the size of the level."""
+        """Give the group the size of the level, and replace the VNFCs' servers.
+
+        Heat chooses what leaves by the states of the group's members; the mark is that
+        of a server in one. So a healed VNFC may leave.
+        """
         site, vnfcs, before = self.site, self.vnfcs(), self.site.every()
         chosen = {vnfcs[one] for one in operation.vnfcs if one in vnfcs} & before
-        site.rebuild(sorted(chosen))
-        new = site.every() - before
-        # They may leave, too, if the group shrinks.
-        site.targets |= new
         self.template_size = self._counted
         site.resize(self._counted)
+        site.rebuild(sorted(chosen & site.every()))
+        new = site.every() - before
+        site.targets |= new
         if fails:
             site.unfinished |= new & site.every()
         present = {stack: server for server, _, stack in site.vnfcs()}

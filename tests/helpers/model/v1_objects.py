@@ -98,4 +98,5 @@ def vnfc_of(server: str, vdu: str, stack: str) -> Any:
         vdu_id=vdu,
         compute_resource=types.SimpleNamespace(resource_id=server),
         stack=stack,
+        metadata={"stack_id": stack},
     )

@@ -3,7 +3,7 @@
 
 import pytest
 
-from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
+from tacker_k8s_mgmt.topology.scaling_groups import Group, GroupSize, Member
 from tacker_k8s_mgmt.topology.stack_resources import group_sizes
 from tests.helpers.heat_stacks import (
     MASTER,
@@ -51,6 +51,24 @@ def test_failed_members_are_reported_apart_from_the_others(status, size):
 )
 def test_no_healthy_member_goes_and_none_comes(wanted, size):
     assert GroupSize(3, failed=2).nearest(wanted) == size
+
+
+def test_of_failed_members_only_those_that_leave_go():
+    assert GroupSize(3, failed=2, needed=4).nearest(0) == 4
+    # A member was deleted meanwhile.
+    assert GroupSize(3, failed=0, needed=4).nearest(0) == 3
+
+
+@pytest.mark.parametrize(
+    ("ids", "size"), [([], 0), (["c"], 1), (["a", "c"], 2), (["b"], 3), (["x"], 0)]
+)
+def test_the_least_size_at_which_heat_keeps_members(ids, size):
+    states = {"a": "CREATE_COMPLETE", "b": "UPDATE_FAILED", "c": "CREATE_COMPLETE"}
+    members = (
+        Member(name, state, created=name, ids=frozenset({name}))
+        for name, state in states.items()
+    )
+    assert Group("workers", "", tuple(members)).least_with(ids) == size
 
 
 def test_a_group_that_heat_does_not_scale_is_none():
