@@ -19,7 +19,7 @@ _ROWS = {
     ("instantiate", "start"): "instantiate_start",
     ("instantiate", "vms"): "instantiate: creation of the VMs",
     ("instantiate", "end"): "instantiate_end",
-    (_SCALE_OUT, "start"): "scale_start (scale-out, v2)",
+    (_SCALE_OUT, "start"): "scale_start (scale-out)",
     (_SCALE_OUT, "vms"): "scale-out: creation of the VMs",
     (_SCALE_OUT, "end"): "scale_end (scale-out)",
     (_SCALE_IN, "start"): "scale_start (scale-in)",
@@ -54,8 +54,10 @@ def rows() -> dict[str, Row]:
     found = {}
     for first, second in _table((PAGES / "operations.rst").read_text()):
         name = first.replace("``", "")
-        never = _NOT.findall(second)
-        verbs = [verb for verb in _VERB.findall(second) if verb not in never]
+        # What differs in the v1 API comes last.
+        text = second.rpartition("; v1: ")[2]
+        never = _NOT.findall(text)
+        verbs = [verb for verb in _VERB.findall(text) if verb not in never]
         found[name] = Row(name, second, tuple(dict.fromkeys(verbs)))
     return found
 

@@ -152,7 +152,7 @@ def test_verbs_of_kubectl_are_those_of_the_page():
 def test_verbs_of_helm_are_those_of_the_page():
     tree = MODULES["features/applications/host"]
     found = set().union(
-        *(first_words(tree, call.args[0]) for call in calls(tree, "_run", "_json"))
+        *(first_words(tree, call.args[0]) for call in calls(tree, "_run", "_ask"))
     )
     assert found == HELM
     assert not [verb for verb in HELM if f"``{verb}``" not in PAGE]

@@ -104,7 +104,10 @@ def test_guide_has_a_row_for_each_failure():
     [
         ("instantiate_start", ("rollback", "retry")),
         ("scale-in: deletion of the VMs", ("fail",)),
-        ("scale_start (scale-out, v2)", ("retry", "fail")),
+        ("scale_start (scale-out)", ("retry", "fail")),
+        # Of the v1 API alone.
+        ("scale-out: creation of the VMs", ("rollback", "fail")),
+        ("modification of the VNF instance", ("fail",)),
         ("heal_end", ("retry",)),
     ],
 )
