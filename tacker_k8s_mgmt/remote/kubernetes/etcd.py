@@ -21,6 +21,8 @@ from tacker_k8s_mgmt.remote.ssh.channel import Result, last_lines
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
 _REQUEST_LIMIT = 5.0  # seconds for one member
+# Seconds for a change, which waits for the election after a leader has gone.
+_CHANGE_LIMIT = 60.0
 # Seconds for a command beside that: etcdctl may ask several members in turn.
 _COMMAND_LIMIT = 60.0
 _CLIENT_PORT = 2379
@@ -62,7 +64,7 @@ class EtcdClient:
                 f"understood ({type(error).__name__})."
             ) from error
 
-    def run(self, *command: str, limit: float = _REQUEST_LIMIT) -> str:
+    def run(self, *command: str, limit: float = _CHANGE_LIMIT) -> str:
         """Return the output of an etcdctl command for the node's own member.
 
         :param limit: seconds that etcd gets for it.

@@ -212,7 +212,7 @@ def test_a_command_is_for_the_nodes_own_member(etcd, tell, sshd):
     output = etcd.run("member", "remove", "f0e1d2c3b4a59687")
     assert output == "Member f0e1d2c3b4a59687 removed from cluster"
     assert calls(sshd) == [
-        "https://127.0.0.1:2379|member remove f0e1d2c3b4a59687 --command-timeout=5s"
+        "https://127.0.0.1:2379|member remove f0e1d2c3b4a59687 --command-timeout=60s"
     ]
 
 
