@@ -25,6 +25,7 @@ from tacker_k8s_mgmt.topology.heat_stack import vm_selectors
 
 VOLUME = "OS::Cinder::Volume"
 _NETWORK = "OS::Neutron::Net"
+_BY_HEAT = re.compile("-[a-z0-9]{12}$")
 _PAIRS = "allowed_address_pairs"
 _SECURITY_GROUP = "OS::Neutron::SecurityGroup"
 #: Resource types by the name of their quota.
@@ -100,8 +101,9 @@ class Package:
 
         :param network: its name.
         """
+        made = _BY_HEAT.sub("", network)
         return any(
-            re.fullmatch(rf"(.*-)?{re.escape(name)}(-[a-z0-9]{{12}})?", network)
+            made == name or made.endswith(f"-{name}")
             for name, resource in self.base.top.resources.items()
             if resource["type"] == _NETWORK
         )
