@@ -172,7 +172,8 @@ def live(driver, one):
     world.workers.pop(0)
     members.append(world.members)
     compute = types.SimpleNamespace(resource_id="server-5")
-    vnfc = types.SimpleNamespace(id="vnfc-5", compute_resource=compute)
+    known = {"vdu_id": "workerNode", "compute_resource": compute}
+    vnfc = types.SimpleNamespace(id="vnfc-5", **known)
     one.instantiated_vnf_info.vnfc_resource_info = [vnfc]
     call("heal_start", vnfcs=["vnfc-5"])
     world.workers[1] = machine(Role.WORKER, 5, server="server-5-new")
