@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 #: The attribute of a cluster in ``additionalParams``, in both spellings.
 PARAMETERS = ("k8s_cluster_installation_param", "k8sClusterInstallationParam")
 COMPLETED = "COMPLETED"
+#: An operation that waits for a verb.
+FAILED_TEMP = "FAILED_TEMP"
 #: An operation in one of these is over. Tacker's v1 API has no constant for the last.
 ENDED = (COMPLETED, "FAILED", "ROLLED_BACK")
 
@@ -49,7 +51,7 @@ def under_way(occurrences: Iterable[tuple[object, object, object]]) -> str:
 
     :param occurrences: operation, id and state of each that is not over.
     """
-    busy = (str(id_) for _, id_, state in occurrences if state != "FAILED_TEMP")
+    busy = (str(id_) for _, id_, state in occurrences if state != FAILED_TEMP)
     return next(busy, "")
 
 

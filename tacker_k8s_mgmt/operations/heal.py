@@ -71,14 +71,7 @@ class HealStart(Operation):
                 self._choose,
                 reads=True,
             ),
-            Step(
-                "remove-routes",
-                "remove routes to the leaving nodes",
-                leave.unroute,
-                effects=leave.see_balancer,
-            ),
-            Step("cordon", "cordon the leaving nodes", leave.cordon),
-            Step("drain", "drain the leaving nodes", leave.drain, effects=leave.pods),
+            *leave.emptying(),
             Step(
                 "record-control-plane",
                 "record which control plane leaves",

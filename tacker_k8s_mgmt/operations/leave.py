@@ -17,6 +17,7 @@ from tacker_k8s_mgmt.model.nodes import ROLES, Node, names_of, without_planes
 from tacker_k8s_mgmt.model.plan import REMOVED, NodeChange, PodMove
 from tacker_k8s_mgmt.operations import balancing, playbook_inputs, preconditions
 from tacker_k8s_mgmt.operations.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.operations.step import Step
 from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG = logging.getLogger(__name__)
@@ -186,6 +187,15 @@ class Leave:
                 continue
             why = ("no drain: it does not answer",) if node in dead else ()
             yield NodeChange(node.name, change, *why)
+
+    def emptying(self) -> tuple[Step, ...]:
+        """The steps that take the leaving nodes out of service."""
+        name = "remove routes to the leaving nodes"
+        return (
+            Step("remove-routes", name, self.unroute, effects=self.see_balancer),
+            Step("cordon", "cordon the leaving nodes", self.cordon),
+            Step("drain", "drain the leaving nodes", self.drain, effects=self.pods),
+        )
 
     def pods(self) -> tuple[PodMove, ...]:
         """The pods that :meth:`drain` would move, for a plan."""

@@ -275,14 +275,7 @@ class ScaleIn(Operation):
                 self._choose,
                 reads=True,
             ),
-            Step(
-                "remove-routes",
-                "remove routes to the leaving nodes",
-                leave.unroute,
-                effects=leave.see_balancer,
-            ),
-            Step("cordon", "cordon the leaving nodes", leave.cordon),
-            Step("drain", "drain the leaving nodes", leave.drain, effects=leave.pods),
+            *leave.emptying(),
             Step(
                 "remove-nodes",
                 f"run {runs.REMOVE}",

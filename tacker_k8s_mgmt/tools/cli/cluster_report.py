@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks.instance_view import FAILED_TEMP
 from tacker_k8s_mgmt.model.nodes import Node, name_nodes
 from tacker_k8s_mgmt.status import rows
 from tacker_k8s_mgmt.status.facts import Answers, Source
@@ -97,7 +98,7 @@ class ClusterReport(Report):
                 f"Open operation: {instance.operation}. Differences may be its work.",
                 "yellow",
             )
-        if "FAILED_TEMP" in instance.operation:
+        if FAILED_TEMP in instance.operation:
             console.say(
                 "It has failed and is not ended: send the verb that its error names "
                 "(`openstack vnflcm op show`), before any other operation.",

@@ -20,7 +20,6 @@ _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LONGEST = 1000  # characters of a name
 SCALE = "SCALE"
 INSTANTIATED = "INSTANTIATED"
-FAILED_TEMP = "FAILED_TEMP"
 ROLLED_BACK = "ROLLED_BACK"
 FAILED = "FAILED"
 

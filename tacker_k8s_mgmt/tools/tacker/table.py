@@ -71,7 +71,7 @@ def verbs_for(api: str, kind: str, error: str = "") -> tuple[Verb, ...]:
 
 
 def advised(api: str, kind: str, error: str) -> tuple[Verb, ...]:
-    """Those of :func:`verbs_for` that do no harm to whoever has not read the error.
+    """The verbs to name as a next step: no rollback that deletes what still works.
 
     :param error: Tacker's text.
     """

@@ -11,7 +11,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.errors import TackerError
 from tacker_k8s_mgmt.hooks.advice import FAIL, RETRY, ROLLBACK, Verb
-from tacker_k8s_mgmt.hooks.instance_view import ENDED
+from tacker_k8s_mgmt.hooks.instance_view import ENDED, FAILED_TEMP
 from tacker_k8s_mgmt.model.yaml_text import dig, mapping
 from tacker_k8s_mgmt.tools.tacker import records, table
 from tacker_k8s_mgmt.tools.tacker.client import Answer, Refused, Request, Silent, Tacker
@@ -127,7 +127,7 @@ def ready(tacker: Tacker, instance: Instance) -> None:
     found = open_operations(tacker, instance)
     if not found:
         return
-    failed = [one for one in found if one.state == records.FAILED_TEMP]
+    failed = [one for one in found if one.state == FAILED_TEMP]
     if not failed:
         raise TackerError(
             detail=f"Another operation is at work: {records.listed(found)}.",
@@ -168,7 +168,7 @@ def failed_operation(
         it.
     """
     found = open_operations(tacker, instance)
-    failed = [one for one in found if one.state == records.FAILED_TEMP]
+    failed = [one for one in found if one.state == FAILED_TEMP]
     failed = [one for one in failed if wanted in (None, one.id)]
     if not failed:
         others = records.listed(found) or "no operation is open"
@@ -182,7 +182,7 @@ def failed_operation(
             hint="Name one with --operation.",
         )
     one = shown_operation(tacker, failed[0])
-    if one.state != records.FAILED_TEMP:
+    if one.state != FAILED_TEMP:
         raise TackerError(detail=f"{records.listed([one])} by now.")
     verbs = table.verbs_for(instance.api.name, one.kind, one.error)
     if verb not in verbs:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tacker_k8s_mgmt.errors import TackerError
+from tacker_k8s_mgmt.hooks.instance_view import FAILED_TEMP
 from tacker_k8s_mgmt.model.timeline import in_words
 from tacker_k8s_mgmt.tools.tacker import records
 from tacker_k8s_mgmt.tools.tacker.client import Refused, Silent, Tacker
@@ -18,9 +19,7 @@ PATIENCE = 900.0
 #: Seconds in which Tacker shows an operation whose request it has taken, or begins
 #: what it was asked for. The v1 API shows a modification only when a conductor has it.
 START = 60.0
-ENDED = frozenset(
-    {*("COMPLETED", records.FAILED_TEMP), *(records.FAILED, records.ROLLED_BACK)}
-)
+ENDED = frozenset({*("COMPLETED", FAILED_TEMP), *(records.FAILED, records.ROLLED_BACK)})
 _UNAVAILABLE = (500, 502, 503, 504)
 
 

@@ -21,6 +21,7 @@ from oslo_config import cfg
 from rich.text import Text
 
 from tacker_k8s_mgmt import config, files
+from tacker_k8s_mgmt.hooks.instance_view import FAILED_TEMP
 from tacker_k8s_mgmt.model.nodes import Machine
 from tacker_k8s_mgmt.status import rows
 from tacker_k8s_mgmt.status.facts import ClusterComparison, Row, Source
@@ -29,7 +30,6 @@ from tacker_k8s_mgmt.tools.cli import base, cluster_report, host_records
 from tacker_k8s_mgmt.tools.cli.base import Lister
 from tacker_k8s_mgmt.tools.cli.cluster_report import ClusterReport
 from tacker_k8s_mgmt.tools.render.console import Console
-from tacker_k8s_mgmt.tools.tacker.records import FAILED_TEMP
 from tacker_k8s_mgmt.tools.tacker.table import verbs_for
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from tacker_k8s_mgmt.errors import TackerError
 from tacker_k8s_mgmt.features.node_settings.settings import PREFIX
 from tacker_k8s_mgmt.hooks.advice import FAIL, RETRY, ROLLBACK, Verb
-from tacker_k8s_mgmt.hooks.instance_view import PARAMETERS
+from tacker_k8s_mgmt.hooks.instance_view import FAILED_TEMP, PARAMETERS
 from tacker_k8s_mgmt.model.nodes import Role, role_of
 from tacker_k8s_mgmt.model.yaml_text import mapping
 from tacker_k8s_mgmt.text import short
@@ -143,7 +143,7 @@ class _Verb(Command):
             return base.OK
         if one.error:
             base.complain(f"Tacker: {short(one.error, _LONGEST_ERROR)}")
-        if one.state == records.FAILED_TEMP:
+        if one.state == FAILED_TEMP:
             found = table.advised(instance.api.name, one.kind, one.error)
             base.complain(f"Next: {verbs.ways(instance, found)}.")
         return base.PROBLEMS

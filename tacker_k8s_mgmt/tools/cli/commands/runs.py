@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacker_k8s_mgmt import errors, files, journal
+from tacker_k8s_mgmt.hooks.instance_view import FAILED_TEMP
 from tacker_k8s_mgmt.model import untrusted
 from tacker_k8s_mgmt.model.timeline import Operation, Timeline, in_words
 from tacker_k8s_mgmt.tools.cli import base, host_records
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.5
 _TACKER_SECONDS = 1.0
-_FAILED = (records.FAILED_TEMP, records.FAILED)
+_FAILED = (FAILED_TEMP, records.FAILED)
 
 
 class RunsFollow(Report):
@@ -128,7 +129,6 @@ def _is_over(occurrence: str, args: argparse.Namespace) -> bool:
 
     if not occurrence:
         return False
-    time.sleep(_TACKER_SECONDS)
     try:
         instances = host_records.lookup(args.config_file)
         state = str(instances.operation_state(occurrence, args.config_file))
