@@ -3,6 +3,7 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -49,3 +50,9 @@ def database(place: Path, config_file: str, **server: Any) -> dict[str, str]:
     assert made.returncode == 0, made.stderr
     known: dict[str, str] = json.loads(made.stdout.splitlines()[-1])
     return known
+
+
+def rows_of(place: Path) -> list[str]:
+    """Everything in the database."""
+    with sqlite3.connect(place / "tacker.sqlite") as opened:
+        return list(opened.iterdump())

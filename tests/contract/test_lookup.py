@@ -3,7 +3,6 @@
 
 import fcntl
 import json
-import sqlite3
 import sys
 import types
 from datetime import datetime
@@ -24,7 +23,12 @@ from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.model.vim import Vim
 from tacker_k8s_mgmt.remote.ssh import login
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
-from tests.contract.tacker_configuration import configured, database, python
+from tests.contract.tacker_configuration import (
+    configured,
+    database,
+    python,
+    rows_of,
+)
 from tests.contract.v1_instances import hook
 from tests.helpers.requests import params
 from tests.helpers.sshd import PASSWORD, Sshd
@@ -66,11 +70,6 @@ def check(config_file, _quick):
         return python(*command, *words, *arguments)
 
     return run
-
-
-def rows_of(place):
-    with sqlite3.connect(place / "tacker.sqlite") as database:
-        return list(database.iterdump())
 
 
 def see_all_asked(done, known, api=""):

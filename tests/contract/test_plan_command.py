@@ -6,13 +6,17 @@ the failure is the plan's, and that nothing is written.
 """
 
 import json
-import sqlite3
 
 import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-from tests.contract.tacker_configuration import configured, database, python
+from tests.contract.tacker_configuration import (
+    configured,
+    database,
+    python,
+    rows_of,
+)
 
 SCALE = {"type": "SCALE_IN", "aspectId": "worker_instance", "numberOfSteps": 1}
 VNFC = "2c6e1b7a-7f0b-4a55-9a0f-64a27e4f3c02"
@@ -50,11 +54,6 @@ def plan(config_file, known, place, tmp_path):
         return done
 
     return run
-
-
-def rows_of(place):
-    with sqlite3.connect(place / "tacker.sqlite") as opened:
-        return list(opened.iterdump())
 
 
 def refusal(done):
